@@ -4,10 +4,7 @@ import { BULK_STEPS } from './job-steps.ts';
 
 const { countAttempts, dropAttempts, deliverOutcomes } = proxyActivities<AggregateReportsSteps>(BULK_STEPS);
 
-/**
- * Counts what became of an entity's messages, lets go of attempts that are no longer kept, and delivers outcomes to the
- * apps' webhooks.
- */
+/** Counts the outcomes of an entity's messages, deletes old attempts, and delivers outcomes to the apps' webhooks. */
 export async function aggregateReports(entityId: number): Promise<void> {
   setCurrentDetails('Counting attempts');
   await countAttempts(entityId);

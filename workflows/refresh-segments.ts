@@ -18,20 +18,20 @@ const { refreshSegment } = proxyActivities<RefreshSegmentsSteps>({
   retry: RETRY,
 });
 
-/** With nothing to do for so long it ends; the next change, or the sweep, starts it again. */
+/** How long the workflow waits without work before it ends; the next change, or the sweep, starts it again. */
 const IDLE = '10 seconds';
 
-/** After so many steps it goes on in a new run, so that no history grows long. */
+/** Number of steps after which it continues as new, so that no history grows long. */
 const STEPS_OF_A_RUN = 50;
 
-/** Computes who is in the segments of an entity, one after the other, until none is due. */
+/** Refreshes the due segments of an entity, one after the other, until none is left. */
 export async function refreshSegments(entityId: number): Promise<void> {
   let isDue = true;
   setHandler(defineSignal(SEGMENTS_DUE), () => {
     isDue = true;
   });
   for (let steps = 1; isDue; steps += 1) {
-    isDue = false; // what comes from here on is looked for again
+    isDue = false; // a signal from here on counts
     setCurrentDetails(`Refreshing a segment (${steps - 1} done in this run)`);
     const { isIdle } = await refreshSegment(entityId);
     if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested)

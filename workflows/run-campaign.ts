@@ -16,8 +16,8 @@ const { prepareAudience } = proxyActivities<RunCampaignSteps>(BULK_STEPS);
 const { sendToAudience } = proxyActivities<RunCampaignSteps>(SEND_STEPS);
 
 /**
- * Finds the audience of a campaign at its times, and sends to each device at its own; what is left when it is canceled
- * is not sent.
+ * Finds the audience of a campaign at its times, and sends to each device at its own. After a cancel, the rest is not
+ * sent.
  */
 export async function runCampaign(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();

@@ -14,8 +14,7 @@ const { claimSend } = proxyActivities<SendTransactionalSteps>(SHORT_STEPS);
 const { sendMessages } = proxyActivities<SendTransactionalSteps>(SEND_STEPS);
 
 /**
- * Sends the messages of a request at their time, each device's once; what is left when it is canceled is recorded as
- * canceled.
+ * Sends the messages of a request at their time, to each device once. After a cancel, the rest is recorded as canceled.
  */
 export async function sendTransactional(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();

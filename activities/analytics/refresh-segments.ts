@@ -1,3 +1,5 @@
+/** Steps of `refreshSegments`: find the members of segments whose refresh is due. */
+
 import { Context } from '@temporalio/activity';
 import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
@@ -27,20 +29,17 @@ import type { Dependencies } from '../dependencies.ts';
 
 export type RefreshSegmentsSteps = ReturnType<typeof refreshSegmentsSteps>;
 
-/** So many people a transaction compares at most: far from the time that one may take. */
+/** Maximum number of people that a transaction compares, far from its time limit. */
 const PORTION = 10_000;
 const TOO_LONG = `Its people take longer to find than ${REFRESH_TIMEOUT_MS / 1_000} seconds: use fewer filters, or shorter periods`;
 
-/** Another refresh has begun, or the segment is gone: this one ends. */
+/** Ends this refresh: another has begun, or the segment is deleted. */
 class RefreshOver extends Error {
   override readonly name = 'RefreshOver';
 }
 
 export const refreshSegmentsSteps = (deps: Dependencies) => ({
-  /**
-   * Computes anew who is in the segment whose refresh has been due longest, if any is. A repeat after a kill does it
-   * from the start.
-   */
+  /** Finds the members of the segment whose refresh has been due longest, if any. A repeat after a kill starts over. */
   refreshSegment: (entityId: number): Promise<{ isIdle: boolean }> =>
     heartbeating(() => inSlot(deps.takeAudienceSlot, entityId, () => refreshNext(deps, entityId))),
 });
@@ -85,7 +84,7 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
   }
 }
 
-/** Devices of a list that have become a user's since count as that user from here on. */
+/** Replaces devices of a list that have a user by now with that user. */
 async function replaceDevices(
   deps: Dependencies,
   entityId: number,
@@ -116,7 +115,7 @@ async function replaceDevices(
   return null;
 }
 
-/** Says why it could not be done. */
+/** Replaces all members, or returns why it failed. */
 async function replaceAllMembers(
   deps: Dependencies,
   entityId: number,
@@ -138,7 +137,7 @@ async function replaceAllMembers(
   return null;
 }
 
-/** A member that stays is not written. */
+/** Replaces members in portions; unchanged ones are not written. */
 async function replacePortions(
   deps: Dependencies,
   entityId: number,
@@ -164,7 +163,7 @@ async function replacePortions(
   await replace([], after, null);
 }
 
-/** In a transaction that holds the segment. */
+/** Runs work in a transaction that locks the segment. */
 async function whileOurs(
   { db }: Dependencies,
   entityId: number,

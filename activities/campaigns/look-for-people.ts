@@ -1,3 +1,5 @@
+/** A look at the audience of a dynamic campaign: finds its people, and writes those to be notified. */
+
 import { zonesOfDevices } from '../../domain/campaigns/local-time.ts';
 import { isNotified, LOOK_EVERY_MS, nextLookIn } from '../../domain/campaigns/look.ts';
 import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
@@ -17,19 +19,16 @@ import type { Tx } from '../../store/core/database.ts';
 import type { Send } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** So many people are compared in a transaction. */
+/** Number of people compared in a transaction. */
 const PORTION = 10_000;
 
 /** A run of a campaign to an audience. */
 export type Run = { send: Send; campaign: Campaign };
 
-/**
- * Does its work in a transaction that holds the run; throws `JobGone` where the step is not the one that has it any
- * more.
- */
+/** Runs work in a transaction that locks the run. Throws `JobGone` if another step has it. */
 export type WhileOurs = <R>(work: (tx: Tx) => Promise<R>) => Promise<R>;
 
-/** When a dynamic campaign looks at its audience next: at its end, where there is nothing to look for any more. */
+/** Returns when a dynamic campaign looks at its audience next: at its end if nothing is left to look for. */
 export function findNextLook({ send, campaign }: Run, zones: readonly string[], now: Date, soonest = now): Date {
   const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
   return nextLookIn(scheduleOf(campaign), zones, clock, { soonest, end: campaign.endDate! });
@@ -37,12 +36,12 @@ export function findNextLook({ send, campaign }: Run, zones: readonly string[], 
 
 type Look = Run & { zones: readonly string[]; windows: ReadonlyMap<string, SendWindow>; now: Date };
 
-/** A person of the audience, with the devices whose window is open. */
+/** A person of the audience, with their devices whose window is open. */
 type Person = { person: string; window: SendWindow | null; devices: string[] };
 
 /**
- * Finds who is in the audience now, and notes those to be notified with their devices. What a kill leaves is what it
- * has done: members are written with the devices, so no person is notified twice in a window.
+ * Finds the people in the audience, and writes those to be notified with their devices. A repeat after a kill is safe:
+ * members and devices are written together, so no person is notified twice in a window.
  */
 export async function lookForPeople(
   deps: Dependencies,
@@ -72,7 +71,7 @@ export async function lookForPeople(
     portion = [];
   }
   await compare(portion, null);
-  // However long it took, the campaign sends between two looks.
+  // The campaign sends between two looks, however long this one took.
   const endedAt = new Date();
   const soonest = new Date(endedAt.getTime() + LOOK_EVERY_MS);
   const next = findNextLook(
@@ -85,7 +84,7 @@ export async function lookForPeople(
   deps.boundary('campaign: looked');
 }
 
-/** The rows of a person follow each other. */
+/** Groups devices by person; a person's rows follow each other. */
 async function* peopleOf({ campaign, windows }: Look, devices: AsyncIterable<AudienceDevice>): AsyncGenerator<Person> {
   let last = null as Person | null;
   const zoneFor = zonesOfDevices(campaign.appTimezone);
@@ -125,8 +124,8 @@ async function comparePortion(
     const devices = found.filter((deviceId) => !erased.has(`d${deviceId}`));
     if (window === null || devices.length === 0 || erased.has(person)) continue;
     const member = before ?? { person, isMember: false, notified: 0, lastNotifiedAt: null, lastWindow: null };
-    // At an exact time the clock's own moments count, else two days would be a little less than 24 hours apart now and
-    // then.
+    // At an exact time the window's own time counts: otherwise two days would be slightly less than 24 hours apart now
+    // and then.
     const at = window.until === null ? window.from : now;
     if (isNotified(before, window, campaign.notifLimit!, at)) {
       changed.push({

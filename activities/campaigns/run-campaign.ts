@@ -1,3 +1,5 @@
+/** Steps of `runCampaign`: claim a campaign's run, find its audience, and send to it. */
+
 import { everybody } from '../../domain/analytics/segment-filters.ts';
 import { localMoment, zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
 import { dueWindow } from '../../domain/campaigns/look.ts';
@@ -45,9 +47,9 @@ import { type MessageSource, sendMessages } from '../sends/send-loop.ts';
 import { SendingProviders } from '../sends/sending-provider.ts';
 import { findNextLook, lookForPeople, type Run, type WhileOurs } from './look-for-people.ts';
 
-/** So many devices are written in a transaction. */
+/** Number of devices written in a transaction. */
 const PORTION = 10_000;
-/** Segments that the filters name are looked at again after this. */
+/** How soon segments that the filters name are checked again. */
 const SEGMENTS_MS = 2_000;
 const TOO_LONG = 'Its audience takes more than ten minutes to find: use fewer filters, or shorter periods';
 
@@ -66,10 +68,7 @@ async function prepareAudience(deps: Dependencies, claim: JobClaim): Promise<Ret
   return null;
 }
 
-/**
- * Null: there is nothing to find, for now. Else the run with the number of this step, by which older ones that live on
- * end.
- */
+/** Returns the run with this step's number, by which older steps end; or null if there is nothing to find now. */
 async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send || send.audienceAt !== null || send.cancelRequestedAt !== null) return null;
@@ -92,7 +91,10 @@ async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> 
   };
 }
 
-/** The work holds the run; an older step, or one whose run was canceled, ends. */
+/**
+ * Returns a function that runs work in a transaction which locks the run. An older step, or one of a canceled run,
+ * ends.
+ */
 function whileOursOf({ db }: Dependencies, claim: JobClaim, round: number): WhileOurs {
   return (work) =>
     write(db, async (tx) => {
@@ -102,14 +104,14 @@ function whileOursOf({ db }: Dependencies, claim: JobClaim, round: number): Whil
     });
 }
 
-/** The audience of a classic campaign, once. */
+/** Finds the audience of a classic campaign, once. */
 async function findOnce(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<RetryAfter | Failure | null> {
   const resolved = await resolveAudience(deps, run, new Date());
   if (!('query' in resolved)) return resolved;
   return unlessTooLong(replaceAudience(deps, run, resolved.query, whileOurs));
 }
 
-/** Looks at the audience of a dynamic campaign where a window is open, and notes when to look next. */
+/** Looks at the audience of a dynamic campaign if a window is open, and stores when to look next. */
 async function lookIfDue(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<Failure | null> {
   const {
     send: { entityId, id },
@@ -120,7 +122,7 @@ async function lookIfDue(deps: Dependencies, run: Run, whileOurs: WhileOurs): Pr
   const lookAt = (next: Date) => whileOurs((tx) => updateNextLookAt(tx, entityId, id, next)).then(() => null);
   if (windows.size === 0) return lookAt(findNextLook(run, zones, now));
   const resolved = await resolveAudience(deps, run, now);
-  // What is due meanwhile is sent.
+  // Due messages are sent meanwhile.
   if ('againInMs' in resolved) return lookAt(new Date(now.getTime() + resolved.againInMs));
   if ('failure' in resolved) return resolved;
   return unlessTooLong(lookForPeople(deps, { ...run, zones, windows, now }, resolved.query, whileOurs));
@@ -128,7 +130,7 @@ async function lookIfDue(deps: Dependencies, run: Run, whileOurs: WhileOurs): Pr
 
 type Failure = { failure: string };
 
-/** How to find the audience now, unless segments that the filters name have no members yet. */
+/** Returns the query of the audience, unless segments that the filters name have no members yet. */
 async function resolveAudience(
   { db }: Dependencies,
   { send: { entityId }, campaign }: Run,
@@ -170,7 +172,7 @@ async function unlessTooLong(finding: Promise<void>): Promise<Failure | null> {
   }
 }
 
-/** What it has not sent is not sent, and what it has found goes. */
+/** Fails the campaign: cancels what is not sent, and deletes the audience. */
 async function fail(deps: Dependencies, { send, campaign }: Run, whileOurs: WhileOurs, failure: string): Promise<void> {
   const { entityId, id } = send;
   for (const found of [deleteAudience, deleteCampaignMembers]) await deleteAll(deps, send, found, whileOurs);
@@ -182,7 +184,7 @@ async function fail(deps: Dependencies, { send, campaign }: Run, whileOurs: Whil
   });
 }
 
-/** By portions. */
+/** Deletes in portions. */
 async function deleteAll(
   { boundary }: Dependencies,
   { entityId, id }: Send,
@@ -192,7 +194,7 @@ async function deleteAll(
   while ((await whileOurs((tx) => deleteSome(tx, entityId, id, PORTION))) > 0) boundary('campaign: between deletions');
 }
 
-/** From the start, also after a kill: what was found before may be another audience. */
+/** Writes the audience from the start, also after a kill: the audience may have changed. */
 async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery, whileOurs: WhileOurs): Promise<void> {
   const { db, secrets, boundary, draining } = deps;
   const {
@@ -227,7 +229,7 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
     reach.optin += written.filter(({ opt_in: optIn }) => optIn).length;
     boundary('campaign: after a portion committed');
   };
-  // A portion is written while the next is read.
+  // Writes a portion while it reads the next.
   let writing = Promise.resolve();
   let portion: AudienceDevice[] = [];
   try {
@@ -241,7 +243,7 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
     }
     await writing;
   } finally {
-    // A repeat of the step begins with deleting: nothing may be written after that.
+    // A repeat of the step begins with deleting, so nothing may be written after that.
     await writing.catch(() => {});
   }
   await insert(portion);
@@ -250,8 +252,8 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
 }
 
 /**
- * When each device is due, as ISO: all at once, or at the time that its clock shows; at the end, those whose time comes
- * after it. Devices share a few zones.
+ * Returns a function that says when a device is due, as ISO: all at once, or at the time that its clock shows, or at
+ * the end if that time comes after it. Devices share a few zones.
  */
 function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
   const start = send.sendAt!.toISOString();
@@ -267,7 +269,7 @@ function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
   };
 
   function dueIn(zone: string): string {
-    // The first moment of those zones that were known at the launch: one that came later has none before.
+    // The first moment among the zones known at the launch: a later zone has none before.
     const moment = localMoment(startDate!, appZone, zone, send.sendAt!);
     return (endDate !== null && endDate < moment ? endDate : moment).toISOString();
   }
@@ -276,7 +278,7 @@ function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
 export type RunCampaignSteps = ReturnType<typeof runCampaignSteps>;
 
 export const runCampaignSteps = (deps: Dependencies, providers = new SendingProviders(deps)) => ({
-  /** Makes the row this run's; null when it is another's, or over. */
+  /** Claims the row for this workflow; null if another has it, or it has ended. */
   async claimCampaign(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
     const claimed = await claimJob<{ generation: number }>(deps.db, 'campaign', ref, workflowRunId);
     deps.boundary('campaign: claimed');
@@ -285,26 +287,26 @@ export const runCampaignSteps = (deps: Dependencies, providers = new SendingProv
 
   /**
    * Finds the devices of the audience: of a classic campaign once it begins, of a dynamic one at each of its times.
-   * When to go on, or null when they are found, or nothing is to be found.
+   * Returns when to continue, or null if they are found, or there is nothing to find.
    */
   prepareAudience: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => prepareAudience(deps, claim)),
 
-  /** Sends to the devices whose time has come; when to go on, or null at the end. */
+  /** Sends to due devices. Returns when to continue, or null at the end. */
   sendToAudience: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => sendMessages({ ...deps, providers }, claim, audience)),
 });
 
-/** Devices that are left when a campaign is canceled go so many at once. */
+/** Number of devices deleted at once when a campaign is canceled. */
 const DELETED_AT_ONCE = 20_000;
 
-/** The devices of an audience, in a step that goes through them. */
+/** Returns the devices of an audience as a source of messages, for one step. */
 function audience(): MessageSource {
   let after: AudienceKey | null = null;
   const take = async (tx: Tx, context: SendingContext, limit: number): Promise<DueDevice[]> => {
     const { send } = context;
     const { appId } = campaignOf(context);
     const { devices, last } = await takeAudience(tx, send.entityId, { id: send.id, appId }, after, limit);
-    // Others may have come before, and what a transaction took that did not commit is there again.
+    // Earlier devices may have come, and those of a transaction that did not commit are back.
     const isFromStart = after === null;
     after = last;
     return devices.length > 0 || isFromStart ? devices : take(tx, context, limit);
@@ -315,7 +317,7 @@ function audience(): MessageSource {
       const none = { outgoing: [], isFull: false };
       if (send.cancelRequestedAt !== null && (await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE)) > 0)
         return none;
-      // Those found before its end get what it sends.
+      // Devices found before its end get its messages.
       const devices = send.cancelRequestedAt === null ? await take(tx, context, limit) : [];
       if (devices.length > 0) {
         const current = hasEnded(context, after!) ? withoutOngoing(context) : context;
@@ -335,7 +337,7 @@ function audience(): MessageSource {
       const { send, now } = context;
       const { id, type, includesInapp, endDate, isOngoing } = campaignOf(context);
       if (send.cancelRequestedAt !== null || !isOngoing) return null;
-      // Devices get its in-app messages until then, and a dynamic one lasts as long as it said.
+      // Devices get in-app messages until the end, and a dynamic campaign lasts until it.
       if ((includesInapp || type === 'dynamic') && endDate !== null && endDate > now) return endDate;
       await updateCampaignStatus(tx, send.entityId, id, 'finished');
       return null;
@@ -347,10 +349,7 @@ function campaignOf({ campaigns, send }: SendingContext) {
   return campaigns.get(send.campaignId!)!;
 }
 
-/**
- * Whether a classic campaign has come to its end (`scheduleOf`) before these devices got it: by the clock here, or that
- * of Postgres.
- */
+/** Returns whether a classic campaign ended (`scheduleOf`) before these devices got it, by this clock or Postgres's. */
 function hasEnded(context: SendingContext, { dueAt }: AudienceKey): boolean {
   const { type, includesInapp, endDate } = campaignOf(context);
   return (
@@ -358,7 +357,7 @@ function hasEnded(context: SendingContext, { dueAt }: AudienceKey): boolean {
   );
 }
 
-/** What is planned becomes CANCELED. */
+/** Returns a context in which planned attempts become CANCELED. */
 function withoutOngoing(context: SendingContext): SendingContext {
   return {
     ...context,
@@ -366,16 +365,16 @@ function withoutOngoing(context: SendingContext): SendingContext {
   };
 }
 
-/** No person enters its audience any more. */
+/** Returns whether its audience can't grow any more. */
 function isOver(context: SendingContext): boolean {
   const { type, endDate } = campaignOf(context);
   return context.send.cancelRequestedAt !== null || (type === 'dynamic' && endDate! <= context.now);
 }
 
-/** A message to a person, with the devices whose time has come. */
+/** A message to a person, with their due devices. */
 type ToPerson = [Message, readonly TargetDevice[]];
 
-/** `ordinal`: of what the campaign sends. */
+/** Groups devices by person. `ordinal`: the number of this message of the campaign. */
 function byPerson(rows: readonly DueDevice[], ordinal: number): ToPerson[] {
   return Array.from(
     Map.groupBy(rows, (row) => row.person),

@@ -1,3 +1,5 @@
+/** Steps of `aggregateReports`: count attempts, delete old ones, and deliver outcomes to apps' connections. */
+
 import type { OutcomeRecord } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
@@ -54,19 +56,16 @@ export const aggregateReportsSteps = (
   now = () => new Date(),
 ) => ({
   /**
-   * Counts the days of campaigns whose attempts changed, and those of control groups that are due; a repeat finds the
-   * same.
+   * Counts the days of campaigns whose attempts changed, and of control groups that are due. A repeat gives the same
+   * counts.
    */
   countAttempts: (entityId: number): Promise<void> => inReportSlot(deps, entityId, () => countAttempts(deps, entityId)),
 
-  /**
-   * Lets go of attempts that are older than reports reach, and of what is not kept as long; what each person got stays
-   * as a count.
-   */
+  /** Deletes attempts older than reports reach; counts of each person stay. */
   dropAttempts: (entityId: number): Promise<void> =>
     inReportSlot(deps, entityId, () => dropAttempts(deps, entityId, now())),
 
-  /** Sends what became of messages to the connections that apps name. */
+  /** Sends outcomes of messages to the connections that apps name. */
   deliverOutcomes: (entityId: number): Promise<void> => heartbeating(() => deliverOutcomes(deps, entityId)),
 });
 
@@ -80,7 +79,7 @@ function inReportSlot(
 
 const NEVER = new Date(0);
 
-/** Attempts that were made before this day are not kept. */
+/** Returns the first day whose attempts are kept. */
 const firstKeptDay = (now: Date) => new Date(now.getTime() - REPORT_DAYS * DAY_MS).toISOString().slice(0, 10);
 
 export async function countAttempts({ db, boundary }: Used, entityId: number): Promise<void> {
@@ -94,7 +93,7 @@ export async function countAttempts({ db, boundary }: Used, entityId: number): P
   await countControlGroups({ db, boundary }, entityId);
 }
 
-/** Each day is due again later, also one that takes too long: it holds up no other report. */
+/** Counts due days. Each is due again later, even one that took too long, so that it holds up no other report. */
 async function countControlGroups({ db, boundary }: Used, entityId: number): Promise<void> {
   for (
     let day = await findDueControlGroupDay(db, entityId);
@@ -122,7 +121,7 @@ export async function dropAttempts({ db, boundary }: Used, entityId: number, now
   while ((await write(db, (tx) => deleteEndedContent(tx, entityId))) > 0) boundary('reports: between deletions');
   const until = firstKeptDay(now);
   if (rollup.keptSince < until) {
-    // For the last time: a day of which some are gone can't be counted.
+    // The last count: a day with deleted attempts can't be counted again.
     await recount({ db, boundary }, entityId, await listEndedDays(db, entityId, rollup, until));
     await updateKeptSince(db, entityId, until);
   }
@@ -136,12 +135,12 @@ type Delivering = Pick<
   'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary' | 'takeDeliverySlot'
 >;
 
-/** Sends the outcomes of each app's messages to its connection; one that takes none is tried again later. */
+/** Sends the outcomes of each app's messages to its connection. After a failure it tries again later. */
 export async function deliverOutcomes(deps: Delivering, entityId: number): Promise<void> {
   const deliveries = await listOutcomeDeliveries(deps.db, entityId);
   if (deliveries.length === 0) return;
   const until = await findSettledUntil(deps.db);
-  // Somebody may still commit an attempt that settled before.
+  // An open transaction may still commit an attempt that settled before.
   if ((await findWindowOpenMs(deps.db, until)) > 0) return;
   for (const delivery of deliveries) await deliverOfApp(deps, entityId, delivery, until);
 }
@@ -176,7 +175,8 @@ async function openReceiver(
 }
 
 /**
- * Whether there was a batch. Its end is written down before it goes out: a repeat under its id has the same outcomes.
+ * Sends the next batch, and returns whether there was one. Stores the batch's end before it leaves, so that a repeat
+ * under its id has the same outcomes.
  */
 async function deliverBatch(
   deps: Delivering,

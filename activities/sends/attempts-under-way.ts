@@ -1,6 +1,6 @@
 /**
- * The pushes of a send that are on their way: marks each as sending shortly before it leaves, and writes what became of
- * it as soon as its provider answers.
+ * Attempts of a send under way: marks each as sending shortly before it leaves, and records its outcome as soon as its
+ * provider answers.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,26 +18,28 @@ import { lockSend } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { findBeyondLimit, type Attempt } from './plan-attempts.ts';
 
-/** Outcomes that come within this time are written together, unless half of what is sending has come before. */
+/**
+ * Outcomes that come within this time are written together, unless half of the attempts under way have theirs before.
+ */
 const GATHER_MS = 50;
-/** How long the pushes of a portion may wait for their providers before other messages have their turn. */
+/** How long the attempts of a portion may wait for their providers before other messages have their turn. */
 const PORTION_MS = 2_000;
-/** How long outcomes are written again while Postgres is away, and how soon each time. */
+/** How long, and how often, outcomes are written again while Postgres is away. */
 const WRITE_WITHIN_MS = 20_000;
 const WRITE_AGAIN_MS = 200;
-/** How often a send that waits for its providers looks whether it is canceled. */
+/** How often a send that waits for its providers checks for cancellation. */
 const LOOK_MS = 500;
-/** When the next try is made for pushes whose provider took none for PORTION_MS. */
+/** When attempts are due again whose provider took none for PORTION_MS. */
 const PUT_OFF_MS = 5_000;
-/** Maximum number of pushes of a step on their way, however many providers and push services they go to. */
+/** Maximum number of a step's attempts under way, over all providers and push services. */
 const MAX_UNDER_WAY = 4_000;
-/** Pushes written as sending, for each that a route takes at once: while some leave, the next are marked. */
+/** Attempts marked as sending for each that a route takes at once: while some leave, the next are marked. */
 const MARKED_PER_STREAM = 2;
-/** The same on a route that took none of its last: they fail together, and hold up no others. */
+/** The same for a route that took none of its last ones: these fail together, and hold up no others. */
 const MARKED_OF_DOWN = 500;
 
 type Parts = Pick<Dependencies, 'db' | 'log' | 'boundary' | 'draining'>;
-/** `since`: when the route last took a push, or gave an answer. */
+/** `since`: when the route last took an attempt, or answered. */
 type OnRoute = { sending: number; since: number };
 type Routed = { attempt: Attempt; route: PushRoute };
 
@@ -45,9 +47,9 @@ export class AttemptsUnderWay {
   readonly #deps: Parts;
   readonly #claim: JobClaim;
   readonly #routes = new Map<string, OnRoute>();
-  /** Routes whose last push did not leave. */
+  /** Routes whose last attempt did not leave. */
   readonly #down = new Set<string>();
-  /** Marked, and what became of them is not written yet. */
+  /** Number of marked attempts without a recorded outcome. */
   #sending = 0;
   #outcomes: (MadeAttempt & { key: string })[] = [];
   #isWriting = false;
@@ -55,7 +57,7 @@ export class AttemptsUnderWay {
   #timer: NodeJS.Timeout | undefined;
   #failure: { error: unknown } | undefined;
   #wake: () => void = () => undefined;
-  /** The step ends in this error; what is still under way is UNKNOWN to the next. */
+  /** Ends the step with this error; for the next step the attempts under way are UNKNOWN. */
   readonly #fail = (error: unknown) => {
     this.#failure ??= { error };
   };
@@ -65,15 +67,14 @@ export class AttemptsUnderWay {
     this.#claim = claim;
   }
 
-  /** All that left has its outcome in the database. */
+  /** True if every attempt that left has its outcome in the database. */
   get isEmpty(): boolean {
     return this.#sending === 0;
   }
 
   /**
-   * Sends waiting pushes as their providers take them, and returns when the last has left, the send is canceled, or
-   * others should have their turn. What has not left by then waits in the database. False: no provider takes any at
-   * present.
+   * Sends attempts as their providers take them. Returns once the last has left, the send is canceled, or others should
+   * have their turn; attempts that have not left wait in the database. Returns false if no provider takes any.
    */
   async send(attempts: readonly Attempt[]): Promise<boolean> {
     const until = performance.now() + PORTION_MS;
@@ -99,7 +100,7 @@ export class AttemptsUnderWay {
     return true;
   }
 
-  /** Waits until all that left is settled, at most `ms`. */
+  /** Waits for the outcomes of all attempts that left, at most `ms`. */
   async settle(ms = Number.POSITIVE_INFINITY): Promise<void> {
     const until = performance.now() + ms;
     while (!this.isEmpty && performance.now() < until) await this.#change(Math.min(LOOK_MS, until - performance.now()));
@@ -111,7 +112,7 @@ export class AttemptsUnderWay {
     return onRoute !== undefined && performance.now() - onRoute.since > PORTION_MS;
   }
 
-  /** Tells which may be marked now: at most twice as many are sending on a route as it takes at once. */
+  /** Returns which attempts may be marked now: on each route at most twice as many as it takes at once. */
   #split(left: readonly Routed[]): { next: Routed[]; rest: Routed[] } {
     const places = new Map<string, number>();
     const placesOf = (key: string, route: PushRoute) =>
@@ -134,7 +135,8 @@ export class AttemptsUnderWay {
   }
 
   /**
-   * Marks pushes within their app's limit as sending, and lets these leave. False: the send is canceled, or another's.
+   * Marks attempts within their app's limit as sending, and sends them. Returns false if the send is canceled, or
+   * another worker's.
    */
   async #begin(next: readonly Routed[]): Promise<boolean> {
     const { db, boundary } = this.#deps;
@@ -191,9 +193,7 @@ export class AttemptsUnderWay {
     this.#writeSoon();
   }
 
-  /**
-   * Writes the outcomes that have come: at once if half of what is sending has come, else GATHER_MS after the first.
-   */
+  /** Records outcomes: at once if half of the attempts under way have theirs, else GATHER_MS after the first. */
   #writeSoon(): void {
     if (this.#isWriting || this.#outcomes.length === 0) return;
     const writeNow = () => {
@@ -213,7 +213,7 @@ export class AttemptsUnderWay {
     this.#isWriting = true;
     try {
       boundary('send: sent');
-      await this.#settle(outcomes);
+      await this.#recordOutcomes(outcomes);
       boundary('send: settled');
     } catch (error) {
       this.#fail(error);
@@ -226,8 +226,8 @@ export class AttemptsUnderWay {
     this.#writeSoon();
   }
 
-  /** Writes outcomes, also if Postgres is away for a moment: else they would become UNKNOWN. */
-  async #settle(outcomes: readonly MadeAttempt[]): Promise<void> {
+  /** Records outcomes, also if Postgres is away for a moment: otherwise they would become UNKNOWN. */
+  async #recordOutcomes(outcomes: readonly MadeAttempt[]): Promise<void> {
     const until = performance.now() + WRITE_WITHIN_MS;
     for (;;) {
       try {
@@ -247,7 +247,10 @@ export class AttemptsUnderWay {
     if (onRoute.sending === 0) this.#routes.delete(key);
   }
 
-  /** Resolves when outcomes have been written since `seen`, or after `ms`. Throws what kept them from being written. */
+  /**
+   * Resolves when outcomes were recorded since `seen`, or after `ms`. Throws the error that kept them from being
+   * recorded.
+   */
   async #change(ms: number, seen = this.#writes): Promise<void> {
     if (seen === this.#writes) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -259,7 +262,7 @@ export class AttemptsUnderWay {
     if (this.#failure) throw this.#failure.error;
   }
 
-  /** Pushes whose route takes none at present wait a while, so that those to other routes go before them. */
+  /** Lets attempts wait whose route takes none at present, so that those on other routes go first. */
   async #putOff(left: readonly Routed[]): Promise<void> {
     const late = left.filter((routed) => this.#isStuck(keyOf(routed)));
     if (late.length === 0) return;
@@ -283,19 +286,19 @@ export class AttemptsUnderWay {
   }
 }
 
-/** Names a route of one app, since each app has connections of its own. */
+/** Returns the key of an app's route: each app has connections of its own. */
 function keyOf({ attempt: { appId }, route: { key } }: Routed): string {
   return `${appId} ${key}`;
 }
 
 type MadeAttempt = { attempt: Attempt; outcome: PushOutcome };
 
-/** Sends a push that is written down as sending. */
+/** Sends an attempt that is marked as sending. */
 async function sendAttempt({ log }: Pick<Dependencies, 'log'>, attempt: Attempt): Promise<MadeAttempt> {
   try {
     return { attempt, outcome: await attempt.provider.send(attempt.target, attempt.message) };
   } catch (error) {
-    // A fault of ours, of which nothing tells whether the push went out: the others of the chunk have their outcomes.
+    // An internal error. The push may have left, so its attempt becomes UNKNOWN; the others keep their outcomes.
     log.error({ attempt: attempt.id, provider: attempt.provider.name, ...internalErrorOf(error) }, 'a push failed');
     return {
       attempt,
@@ -304,7 +307,7 @@ async function sendAttempt({ log }: Pick<Dependencies, 'log'>, attempt: Attempt)
   }
 }
 
-/** Records what became of pushes. */
+/** Records the outcomes of attempts, refusals of providers, and tokens that are no longer valid. */
 async function recordProviderOutcomes(tx: Tx, entityId: number, sent: readonly MadeAttempt[]): Promise<void> {
   const now = new Date();
   await recordOutcomes(

@@ -1,3 +1,5 @@
+/** Plans portions of messages as attempts: writes them, and returns those that may leave now. */
+
 import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
 import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
@@ -36,7 +38,7 @@ import {
 import { listCampaignsOfSend, type Send } from '../../store/sends/sends.ts';
 import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
 
-/** A push that may leave now. `tries`: with this one. */
+/** An attempt that may leave now. `tries` counts this one. */
 export type Attempt = {
   id: number;
   campaignId: number;
@@ -51,7 +53,7 @@ export type Attempt = {
   provider: SendingProvider;
   limited: Limited | null;
 };
-/** A push of an app with a limit, which counts when it leaves. */
+/** The limit of an attempt's app, which counts it when it leaves. */
 type Limited = LimitedPush & { limit: number; periodSeconds: number };
 /** What a step of a send knows of all its messages. */
 export type SendingContext = {
@@ -141,7 +143,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
 
 type Pushed = Pick<Attempt, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
 
-/** The facts of a push that the app's limit goes by; null: it has none, or none that counts for the campaign. */
+/** Returns the facts of an attempt that its app's limit needs; null if no limit applies. */
 export function limitedPush(
   { send, apps, campaigns }: SendingContext,
   {
@@ -165,9 +167,8 @@ export function limitedPush(
 }
 
 /**
- * Returns those of these pushes that would leave now and are beyond their app's limit: it counts what went out, not
- * what waits. Holds the limits of the apps until the transaction ends, in which the others leave, or are marked as
- * sending.
+ * Returns the attempts beyond their app's limit, which counts messages that left, not those that wait. Locks the apps'
+ * limits until the end of the transaction, in which the others leave or are marked as sending.
  */
 export async function findBeyondLimit<P extends { appId: number; limited: Limited | null }>(
   tx: Tx,
@@ -218,12 +219,10 @@ export function toAttempt(
   };
 }
 
-/** So many messages are looked up and written at once. */
+/** Number of messages that are looked up and written at once. */
 const CHUNK = 500;
 
-/**
- * These messages as attempts in the ledger, and those of them that go out now. `lookUp` finds the devices of a chunk.
- */
+/** Writes messages as attempts, and returns those that leave now. `lookUp` finds the devices of a chunk. */
 export async function planPortion<Item>(
   tx: Tx,
   context: SendingContext,
@@ -243,7 +242,7 @@ export async function planPortion<Item>(
   return outgoing;
 }
 
-/** Whether sending waits for a provider, or for the app's limits, which one portion at a time goes by. */
+/** Returns whether sending waits for a provider or a limit of the app, which only one portion at a time can use. */
 export function waitsForOthers({ apps, providers }: SendingContext): boolean {
   return (
     [...providers.values()].some(({ settle }) => settle === undefined) ||
@@ -251,13 +250,13 @@ export function waitsForOthers({ apps, providers }: SendingContext): boolean {
   );
 }
 
-/** Messages, and the devices that they are for. */
+/** Messages and their devices. */
 export type Targets = {
   messages: readonly Message[];
   devicesOf: (appId: number, message: Message) => readonly TargetDevice[];
 };
 
-/** The devices of the users of a request's messages. */
+/** Finds the devices of the users of messages. */
 export async function lookUpUsers(
   tx: Tx,
   { send, apps }: SendingContext,
@@ -272,7 +271,6 @@ export async function lookUpUsers(
   };
 }
 
-/** Writes the attempts of a chunk. */
 async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Promise<Row[]> {
   const { send, campaigns } = context;
   const rules = rulesOfApps(context);
@@ -301,7 +299,7 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
 
 type JsonOf = (content: AttemptContent) => string;
 
-/** All devices of a person get the same: it is written once, however many they are. */
+/** Returns a function that makes a content JSON once, since all devices of a person get the same. */
 function jsonOnce(): JsonOf {
   const known = new Map<AttemptContent, string>();
   return (content) => known.get(content) ?? known.set(content, JSON.stringify(content)).get(content)!;
@@ -316,7 +314,9 @@ function rulesOfApps({ apps, now }: SendingContext): Map<number, SendingRules> {
   );
 }
 
-/** Pushes whose provider settles them at once leave in this transaction; the others, shortly before they leave. */
+/**
+ * Applies the limit to attempts that their provider settles at once: they leave in this transaction, the others later.
+ */
 async function limitSettled(tx: Tx, context: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
   const { send, providers, now } = context;
   const leaving = planned.flatMap((attempt) => {
@@ -339,7 +339,7 @@ async function limitSettled(tx: Tx, context: SendingContext, planned: readonly P
   }
 }
 
-/** Gives pushes that could go now, of apps with a send rate, their moments. */
+/** Gives attempts that could leave now, of apps with a send rate, their moments. */
 async function pace(
   tx: Tx,
   { send: { entityId }, apps, now }: SendingContext,
@@ -358,7 +358,7 @@ async function pace(
   }
 }
 
-/** Sets `dueAt` of each that is of an app with a send rate. */
+/** Sets `dueAt` of each attempt whose app has a send rate. */
 export async function takePaces<A extends { appId: number; dueAt: Date }>(
   tx: Tx,
   entityId: number,
@@ -430,9 +430,9 @@ function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jso
       now,
     },
   );
-  // It is marked as sending shortly before it leaves.
+  // Marked as sending shortly before it leaves.
   if (!provider.settle) return { row, outgoing };
-  // Nothing leaves: the row is both the record and the act.
+  // Nothing leaves Millrace: the row is both the record and the act.
   const outcome = provider.settle(outgoing.target, outgoing.message);
   const settled = attemptOutcomeOf(outcome, { tries: 1, expiresAt, now });
   const isKept = settled.dueAt !== null || !campaigns.get(campaign.id)!.isSensitive;

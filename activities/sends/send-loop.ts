@@ -1,3 +1,5 @@
+/** The loop of a send: plans portions of messages, sends their attempts, and waits for what is due next. */
+
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt.ts';
 import { decideDevice, type TargetDevice } from '../../domain/sends/device-decision.ts';
@@ -35,43 +37,41 @@ import {
 } from './plan-attempts.ts';
 import type { SendingProviders } from './sending-provider.ts';
 
-/** Where the messages of a send come from: its request, or the audience of a campaign. */
+/** The source of a send's messages: its request, or a campaign's audience. */
 export type MessageSource = {
-  /** Plans the next messages as attempts; null: none is left, or due. */
+  /** Plans the next messages as attempts; null if none is left or due. */
   planNext(tx: Tx, context: SendingContext, limit: number): Promise<Portion | null>;
-  /** When the next of its messages are due; null: none is left. */
+  /** Returns when its next messages are due; null if none is left. */
   findNextDue?(tx: Tx, send: Send): Promise<Date | null>;
-  /** When it looks for more, in another step; null: never. */
+  /** Returns when another step looks for more messages; null: never. */
   nextLook?(context: SendingContext): Date | null;
-  /** What ends with the send; when it ends, where that is later. */
+  /** Ends what depends on the send, or returns when that ends later. */
   end?(tx: Tx, context: SendingContext): Promise<Date | null>;
 };
 
-/** What of a portion goes out now; whether the portion is as large as it may be. */
+/** The attempts of a portion that leave now. `isFull`: the portion is as large as it may be. */
 type Portion = { outgoing: Attempt[]; isFull: boolean };
 
 type Sending = Dependencies & { providers: SendingProviders };
 
-/** So many messages are planned, and sent, at once: what they hold in memory stays bounded. */
+/** Number of messages planned and sent at once, which bounds memory. */
 const PORTION = 1_000;
-/**
- * Where no provider is waited for, so many portions are planned and written side by side: Node plans one while Postgres
- * writes another.
- */
+/** Number of portions side by side if no provider is waited for: Node plans one while Postgres writes another. */
 const SIDE_BY_SIDE = 2;
-/** After so long, what waits for the row of the send gets it, as a cancel does. */
+/** How long portions hold the send's row, which a cancel needs. */
 const HELD_MS = 500;
-/** Longer than a push waits until it leaves, and a provider takes for an answer. */
+/** Longer than an attempt waits to leave and for its provider's answer. */
 const LEFT_SENDING_MS = 60_000;
-/** How often a send that waits for outcomes looks whether it is canceled, or more is due. */
+/** How often a send that waits for outcomes checks for cancellation, or for due messages. */
 const LOOK_AGAIN_MS = 1_000;
-/** A send that waits longer looks whether quiet hours have changed. */
+/** A send that waits longer checks whether quiet hours have changed. */
 const LONG_WAIT_MS = 5_000;
-/** Paced messages of this time go together, so that a high send rate takes no step for each of its messages. */
+/** Paced messages within this time leave together, so that a high send rate takes no step for each. */
 const PACED_TOGETHER_MS = 500;
 
 /**
- * Sends what is due of a send; when to go on, or null at the end. A repeat never sends again what may have gone out.
+ * Sends the due messages of a send. Returns when to continue, or null at the end. A repeat never sends again what may
+ * have left.
  */
 export async function sendMessages(
   deps: Sending,
@@ -83,7 +83,7 @@ export async function sendMessages(
   const underWay = new AttemptsUnderWay(deps, claim);
   let isFirst = true;
   const sendPortion = async (): Promise<RetryAfter | 'sent' | 'stuck' | null> => {
-    // A repeat of the step: whether these were sent is not known.
+    // In a repeat of the step, nothing shows whether these left.
     if (isFirst) await settleLeft(deps, claim);
     isFirst = false;
     const next = await write(db, (tx) => planNext(tx, deps, claim, sources[0]!), { settings: LOOK_UP_BY_KEY });
@@ -96,12 +96,12 @@ export async function sendMessages(
   };
   try {
     while (!draining.aborted) {
-      // Outcomes that come while the portion is planned may change what it found.
+      // Outcomes that come during planning may change its result.
       const wasEmpty = underWay.isEmpty;
       const next = await inSlot(deps.takeSendSlot, claim.entityId, sendPortion);
       if (next === 'sent') continue;
       if (next !== 'stuck' && (next === null || wasEmpty)) return next;
-      // Answers are waited for without a place; then come what is due meanwhile, and a cancel.
+      // Waits for answers without holding a slot; then come due messages, and a cancel.
       await underWay.settle(next === 'stuck' ? LOOK_AGAIN_MS : Math.min(next.againInMs, LOOK_AGAIN_MS));
     }
     return { againInMs: 0 };
@@ -116,13 +116,13 @@ async function settleLeft({ db }: Sending, claim: JobClaim): Promise<void> {
   });
 }
 
-/** Whether the time has come to look for more in another step, however much there is to send. */
+/** Returns whether it is time to look for more messages in another step, however many are left. */
 function looksNow(source: MessageSource, context: SendingContext): boolean {
   const nextLook = source.nextLook?.(context) ?? null;
   return nextLook !== null && nextLook <= context.now;
 }
 
-/** Portions side by side, as long as there are some that wait for nothing, and it is not time to look for more. */
+/** Plans portions side by side while they wait for nothing, and it is not time to look for more. */
 async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly MessageSource[]): Promise<void> {
   const until = performance.now() + HELD_MS;
   const ended = await Promise.allSettled(
@@ -146,13 +146,13 @@ async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly 
       }
     }),
   );
-  // None goes on in the background when the step is repeated.
+  // None may run on in the background when the step is repeated.
   for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
 /**
- * Plans the next attempts, and writes them down as waiting; or gives when to look again; null: all is settled, or
- * another has the send.
+ * Plans the next attempts and writes them as waiting; or returns when to look again; or null if all are settled, or
+ * another worker has the send.
  */
 async function planNext(
   tx: Tx,
@@ -185,7 +185,7 @@ async function planNext(
   if (nextLook && (nextDue === null || nextLook <= nextDue)) return waitUntil(nextLook, now);
   if (nextDue)
     return { againInMs: Math.max(waitUntil(nextDue, now).againInMs, isPaced(context) ? PACED_TOGETHER_MS : 0) };
-  // A worker that was thought lost may still be sending: the next step settles what it leaves.
+  // A worker that was thought lost may still be sending: the next step settles its attempts.
   if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };
   const endsAt = await source.end?.(tx, context);
   if (endsAt) return waitUntil(endsAt, now);
@@ -194,7 +194,7 @@ async function planNext(
   return null;
 }
 
-/** Moves what waits for quiet hours that have changed since, and tells whether there was any. */
+/** Moves attempts that wait for quiet hours which have changed, and returns whether there were any. */
 async function freeFromQuiet(tx: Tx, { send, apps, now }: SendingContext): Promise<boolean> {
   let moved = 0;
   for (const { id: appId, quietHours } of apps.values()) {
@@ -209,7 +209,7 @@ async function freeFromQuiet(tx: Tx, { send, apps, now }: SendingContext): Promi
   return moved > 0;
 }
 
-/** As long as a timer of Temporal's may take, and a look now and then at what changed meanwhile. */
+/** Maximum wait of a Temporal timer, after which the send checks what changed. */
 const MAX_WAIT_MS = DAY_MS;
 
 function waitUntil(at: Date, now: Date): RetryAfter {
@@ -224,7 +224,10 @@ function earlierOf(one: Date | null, other: Date | null): Date | null {
   return one === null || (other !== null && other < one) ? other : one;
 }
 
-/** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
+/**
+ * Decides waiting attempts again, since the person may have opted out or logged out meanwhile. Returns those that leave
+ * now.
+ */
 async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<Attempt[]> {
   const { send, campaigns, apps, providers, now } = context;
   const settled: NewOutcome[] = [];
@@ -271,8 +274,8 @@ async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly Du
 }
 
 /**
- * Those whose time falls into quiet hours wait for their end; others that waited for something else than their moment
- * at the app's send rate get one. The ids of those that wait again.
+ * Lets attempts wait whose time falls into quiet hours, and gives others a moment at the app's send rate. Returns the
+ * ids of those that wait again.
  */
 async function putOff(
   tx: Tx,

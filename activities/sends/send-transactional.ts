@@ -1,3 +1,5 @@
+/** Steps of `sendTransactional`: claim a send, and send the messages of its request. */
+
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
@@ -13,19 +15,19 @@ import { SendingProviders } from './sending-provider.ts';
 export type SendTransactionalSteps = ReturnType<typeof sendTransactionalSteps>;
 
 export const sendTransactionalSteps = (deps: Dependencies, providers = new SendingProviders(deps)) => ({
-  /** Makes the row this run's; null when it is another's, or over. */
+  /** Claims the row for this workflow; null if another has it, or it has ended. */
   async claimSend(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
     const claimed = await claimJob<{ generation: number }>(deps.db, 'send', ref, workflowRunId);
     deps.boundary('send: claimed');
     return claimed && { ...ref, generation: claimed.generation };
   },
 
-  /** Sends what is due; when to go on, or null at the end. */
+  /** Sends due messages. Returns when to continue, or null at the end. */
   sendMessages: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => sendMessages({ ...deps, providers }, claim, request)),
 });
 
-/** The messages that a request named, in a step that goes through them. */
+/** Returns the messages of a request as a source, for one step. */
 function request(): MessageSource {
   let after = -1;
   return {
@@ -36,12 +38,14 @@ function request(): MessageSource {
       const outgoing = await planPortion(tx, context, messages, (chunk) => lookUpUsers(tx, context, chunk));
       return { outgoing, isFull: messages.length === limit };
     },
-    // Those that another transaction holds, as an erasure does.
+    // Other transactions hold these, as an erasure does.
     findNextDue: async (tx, send) => ((await countMessagesLeft(tx, send)) > 0 ? new Date() : null),
   };
 }
 
-/** What a transaction took that did not commit is there again. */
+/**
+ * Takes the next messages. After the last it begins anew, since messages of a transaction that did not commit are back.
+ */
 async function takeNext(tx: Tx, send: Send, after: number, limit: number): Promise<Message[]> {
   const messages = await takeMessages(tx, send, after, limit);
   return messages.length > 0 || after === -1 ? messages : takeMessages(tx, send, -1, limit);

@@ -1,3 +1,5 @@
+/** The push providers that this process sends through, one for each app. */
+
 import { findPushProvider as findKnownProvider } from '../../connectors/push/catalog.ts';
 import type { OpenPushProvider, PushContext, PushRoute } from '../../connectors/push/contract.ts';
 import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
@@ -12,7 +14,7 @@ import {
 import type { SendingApp } from '../../store/sends/send-targets.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** How the pushes of an app go out. */
+/** The provider of an app's pushes. */
 export type SendingProvider = Pick<OpenPushProvider, 'send' | 'settle'> &
   Required<Pick<OpenPushProvider, 'routeOf'>> & { name: string };
 
@@ -22,7 +24,7 @@ const PLATFORMS: Record<SendingApp['appType'], PushPlatform> = {
   'Web App': 'web',
 };
 
-/** Of a browser, the token is its subscription as JSON. */
+/** Returns the target of a token; a browser's token is its subscription as JSON. */
 export function targetOf({ appType }: Pick<SendingApp, 'appType'>, token: string): PushTarget {
   const platform = PLATFORMS[appType];
   const subscription = platform === 'web' ? readSubscription(token) : null;
@@ -50,8 +52,8 @@ function readSubscription(token: string): NonNullable<PushTarget['subscription']
 type Kept = { fingerprint: string; provider: SendingProvider; open: OpenPushProvider | null };
 
 /**
- * The providers that this process sends through, by app: each stays open, since connections and access tokens cost time
- * and are limited. One whose settings changed is opened anew.
+ * Opens the provider of each app once, since connections and access tokens cost time and are limited, and again if its
+ * settings change.
  */
 export class SendingProviders {
   readonly #deps: Pick<Dependencies, 'secrets' | 'outside'>;
@@ -85,7 +87,7 @@ export class SendingProviders {
       },
     });
     this.#kept.set(key, { fingerprint, ...opened });
-    // Those who send through it still wait for its answers; it closes after them.
+    // Attempts under way still wait for its answers; it closes after them.
     kept?.open?.close().catch(() => {});
     return opened.provider;
   }
@@ -96,7 +98,7 @@ export class SendingProviders {
   }
 }
 
-/** Stands for all that reaches nothing outside. */
+/** The route of providers that reach nothing outside. */
 const NOWHERE: PushRoute = { key: '', streams: () => Number.POSITIVE_INFINITY };
 
 function openProvider(
@@ -105,7 +107,7 @@ function openProvider(
 ): { provider: SendingProvider; open: OpenPushProvider | null } {
   const known = findKnownProvider(stored.provider);
   const settings = known?.settings.safeParse(wholePushSettings(stored));
-  // Of an earlier version: push_check says what is wrong.
+  // Settings of an earlier version: push_check says what is wrong.
   if (!known || !settings?.success) return { provider: refusing(stored.provider), open: null };
   const open = known.open(settings.data, context);
   const provider: SendingProvider = {

@@ -220,14 +220,14 @@ const filtersInput = closedObject({
 /** Maximum size of the filters of a segment or campaign. */
 export const FILTERS_BYTES = 256 * 1024;
 
-/** Too many filters are refused before any is read. */
+/** Refuses too many filters before it reads any. */
 export const SegmentFiltersInput = z.preprocess((given, ctx) => {
   if (countElements(given) <= MAX_FILTER_ELEMENTS) return given;
   ctx.issues.push({ code: 'custom', message: TOO_MANY_FILTERS, input: given });
   return z.NEVER;
 }, filtersInput);
 
-/** The filters and blocks in whatever was given, which nests no deeper than a body may. */
+/** Counts filters and blocks in any input, which nests no deeper than a body may. */
 function countElements(given: unknown): number {
   const inner = isObject(given) ? (given.blocks ?? given.filters) : undefined;
   return Array.isArray(inner) ? inner.reduce((sum: number, each) => sum + 1 + countElements(each), 0) : 0;

@@ -6,7 +6,7 @@ import { commaList, customerId, identifier, isoDateOrDatetime, queryFlag } from 
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** What apps sent, as it happened: events, sessions and locations (reference: Events, Sessions, Locations). */
+/** Lists of events, sessions and locations that apps sent (reference: Events, Sessions, Locations). */
 const SHARED = { method: 'GET', right: 'usage_analytics_view' } as const;
 const ofApp = z.object({ app_identifier: identifier });
 const wrongDate = {

@@ -32,7 +32,7 @@ const SHARED = {
 } as const;
 const VIEW = { tag: 'Campaigns', right: 'campaign_view' } as const;
 const DRAFT = { ...SHARED, right: 'campaign_draft' } as const;
-/** What makes or changes a whole body. */
+/** Shared by operations that create or replace a body. */
 const WRITE = { ...DRAFT, rightsByField: { variants: 'ab_testing' } } as const;
 const PUBLISH = { ...SHARED, right: 'campaign_publish' } as const;
 
@@ -69,7 +69,7 @@ function epoch(message: string) {
     .refine((value) => value >= 0 && value <= MAX_EPOCH, message);
 }
 
-/** Null and an empty text are none. */
+/** Makes null and an empty text absent. */
 function orNone<S extends z.ZodType>(schema: S) {
   return z.preprocess((value) => (value === '' || value === null ? undefined : value), schema.optional());
 }
@@ -132,10 +132,10 @@ const Message = z.object({
 
 const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({ id: 'NewCampaignParams' });
 
-/** An audience has the grammar of segments, which ask for `blocks`: without any, a campaign goes to everybody. */
+/** Uses the grammar of segments, which require `blocks`: without any, a campaign goes to all people. */
 const filters = z.preprocess((given) => (isObject(given) ? { blocks: [], ...given } : given), SegmentFiltersInput);
 
-/** As in the campaign's params, null and an empty text are none: the variant has what the campaign has. */
+/** As in the campaign's params, null and an empty text are absent: the variant has the campaign's value. */
 const variantParams = z.preprocess(
   (given) =>
     isObject(given)
@@ -184,8 +184,7 @@ const NotifLimit = z
   .meta({ id: 'CampaignNotifLimit' });
 
 /**
- * A campaign as its makers say it (reference: Campaign body). `domain/campaigns/campaign-body.ts` has what members ask
- * of each other.
+ * The body of a campaign (reference: Campaign body). `domain/campaigns/campaign-body.ts` has the rules between members.
  */
 const NewCampaign = z
   .object({

@@ -5,7 +5,7 @@ import { operation } from '../core/operation.ts';
 
 const MAX_APPS = 100;
 
-/** What became of the messages of apps (reference: Campaign logs). */
+/** Outcomes of apps' messages (reference: Campaign logs). */
 export const reportCampaignLogs = operation({
   id: 'reportCampaignLogs',
   tag: 'Campaigns',

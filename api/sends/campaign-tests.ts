@@ -3,7 +3,7 @@ import { boundedArray, identifier, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { recipient, SendDecision, SendState, templateVars } from './transactional.ts';
 
-/** A campaign goes to a few people before it goes to all. */
+/** Tests of campaigns: send one to a few people first. */
 const TESTS = { tag: 'Campaigns' } as const;
 
 export const MAX_TESTERS = 20;
@@ -13,8 +13,7 @@ export const testCampaign = operation({
   id: 'testCampaign',
   method: 'POST',
   path: '/api/campaign/:campaign_identifier/test',
-  // It makes what a draft says and reaches real devices: who may only draft sends to no person, and who may only launch
-  // tests nothing.
+  // A test sends a draft to real devices, so it needs both rights: to draft and to launch.
   right: ['campaign_draft', 'campaign_publish'],
   rightsByType: { transactional: 'transactional_campaigns', dynamic: 'dynamic_campaigns' },
   exactNumbers: true,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** What a device asks for with its app's key. */
+/** Requests of devices with their app's key. */
 const OF_DEVICE = { tag: 'Tracking', auth: 'app_key' } as const;
 
 const text = z.string().nullable();

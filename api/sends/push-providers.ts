@@ -3,7 +3,7 @@ import { PUSH_PLATFORMS } from '../../domain/sends/push.ts';
 import { identifier, jsonObject, stored } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** What an app's pushes to each platform go through. */
+/** The provider of an app's pushes to each platform. */
 const SHARED = { tag: 'Push providers', right: 'push_certificates_manage' } as const;
 const ONE = '/api/apps/:app_identifier/push_providers/:platform';
 

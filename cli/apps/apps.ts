@@ -1,3 +1,5 @@
+/** The commands of `millrace apps`: list, show, kinds of events and errors, last calls. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import {
@@ -188,7 +190,7 @@ function addKeys(apps: Command, run: Run): void {
   });
 }
 
-/** The commands about the kinds of events and of errors that an app sends. */
+/** Maximum number of entries in a page. */
 
 const PER_PAGE = 1_000;
 const EVENT = ['<event>', 'its identifier'] as const;
@@ -273,8 +275,8 @@ function addCrashes(apps: Command, run: Run): void {
 const ASK_EVERY_MS = 1_000;
 
 /**
- * Prints an app's last calls, then each as it comes in, oldest first, also after a restart of the server; with `once`
- * those that are there. With --json it prints one object a line.
+ * Prints an app's last calls, then new ones, oldest first, also after a restart of the server; with `once` only the
+ * present ones. With --json each is an object on a line.
  */
 async function tail(
   { client, console, stdout, isJson, setResult }: CommandContext,

@@ -1,3 +1,5 @@
+/** Apple Push Notification service: tokens, certificates, outcomes and the provider. */
+
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { z } from 'zod';
@@ -27,8 +29,8 @@ import type { PostResult } from '../push/http2-session.ts';
 type TokenKey = { key: string; key_id: string; team_id: string };
 
 /**
- * Apple refuses a token after an hour, and a new one within 20 minutes of the last (Apple: Establishing a token-based
- * connection).
+ * Age at which a token is renewed. Apple refuses a token after an hour, and a new one within 20 minutes of the last
+ * (Apple: Establishing a token-based connection).
  */
 const RENEW_AFTER_MS = 40 * 60_000;
 const RENEW_AT_EARLIEST_MS = 20 * 60_000;
@@ -36,10 +38,10 @@ const MAX_KEYS = 1_000;
 
 type Signed = { token: Promise<string>; at: number };
 
-/** One for the whole process: Apple counts the renewals of a key across all its connections. */
+/** Shared by the whole process: Apple counts a key's renewals across all its connections. */
 const signed = new Map<string, Signed>();
 
-/** Null where it is no private key on the curve P-256, which is all that Apple gives out. */
+/** Reads a private key on the curve P-256, the only kind that Apple gives out; null for others. */
 function readTokenKey(pem: string): KeyObject | null {
   try {
     const key = createPrivateKey(pem);
@@ -49,13 +51,13 @@ function readTokenKey(pem: string): KeyObject | null {
   }
 }
 
-/** The JWT that stands for the key at `now`. */
+/** Returns the JWT of a key at `now`. */
 function providerToken(key: TokenKey, now: number): Promise<string> {
   const known = signed.get(nameOf(key));
   return known && now - known.at < RENEW_AFTER_MS && now >= known.at ? known.token : sign(key, now);
 }
 
-/** A new token where Apple calls `expired` too old; null where Apple would not take a newer one yet. */
+/** Returns a new token if Apple calls `expired` too old; null if Apple would not take a newer one yet. */
 async function renewedToken(key: TokenKey, expired: string, now: number): Promise<string | null> {
   const known = signed.get(nameOf(key));
   if (!known || now - known.at >= RENEW_AT_EARLIEST_MS) return sign(key, now);
@@ -89,14 +91,14 @@ function nameOf({ key, key_id: id, team_id: team }: TokenKey): string {
 
 type ApnsEnvironment = 'production' | 'sandbox';
 
-/** Of the extensions by which Apple marks what a certificate is for, DER-encoded: 1.2.840.113635.100.6.3.1 and .2. */
+/** Extensions by which Apple marks a certificate's purpose, DER-encoded: 1.2.840.113635.100.6.3.1 and .2. */
 const EXTENSIONS: Record<ApnsEnvironment, Buffer> = {
   sandbox: Buffer.from('060a2a864886f76364060301', 'hex'),
   production: Buffer.from('060a2a864886f76364060302', 'hex'),
 };
 const SOON_MS = 30 * DAY_MS;
 
-/** What can be seen of a push certificate without asking Apple. */
+/** Returns the errors of a push certificate that show without Apple. */
 function checkCertificate(
   pem: string,
   { topic, environment, now }: { topic: string; environment: ApnsEnvironment; now: number },
@@ -142,15 +144,13 @@ function checkCertificate(
 
 type ApnsAnswer = Extract<PostResult, { kind: 'answer' }>;
 
-/** `timestamp`: since when, in milliseconds, the token is no longer valid. */
+/** `timestamp`: since when the token is no longer valid, in milliseconds. */
 const ErrorBody = z.object({
   reason: z.string().regex(/^[A-Za-z]{1,64}$/),
   timestamp: z.number().optional().catch(undefined),
 });
 
-/**
- * Apple's own words for each reason (Apple: Handling notification responses from APNs), where ours don't say it better.
- */
+/** Apple's words for each reason (Apple: Handling notification responses from APNs), unless Millrace's are better. */
 const WORDS: Record<string, string> = {
   BadCertificate: 'Apple does not take the push certificate',
   BadCertificateEnvironment: 'The push certificate is for the other environment',
@@ -187,7 +187,8 @@ function apnsOutcome(answer: ApnsAnswer): PushOutcome {
     case 413:
       return { kind: 'too_big', bytes: null, maxBytes: APNS_MAX_BYTES };
     case 429:
-      // A provider token renewed too often counts again after 20 minutes; too many requests are those to one device.
+      // A provider token that was renewed too often counts again after 20 minutes; too many requests concern one
+      // device.
       return reason === 'TooManyProviderTokenUpdates'
         ? { kind: 'throttled', retryAfterMs: wait(20 * 60_000), scope: 'provider' }
         : { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'device' };
@@ -197,7 +198,7 @@ function apnsOutcome(answer: ApnsAnswer): PushOutcome {
       return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'provider' };
   }
   if (status > 500) return { kind: 'unknown', reason: `APNs answered ${status}` };
-  // BadDeviceToken as well: the wrong environment looks the same, and must not opt out every device.
+  // Also for BadDeviceToken: the wrong environment looks the same, and must not opt out every device.
   return { kind: 'refused', code: reason, reason: sayReason(reason) };
 }
 
@@ -236,15 +237,14 @@ const ApnsSettings = z
 type ApnsSettings = z.output<typeof ApnsSettings>;
 
 const APPLE = { production: 'https://api.push.apple.com', sandbox: 'https://api.sandbox.push.apple.com' };
-/** Of 32 bytes at least; Apple says that the length may change. */
+/** At least 32 bytes; Apple says that the length may change. */
 const DEVICE_TOKEN = /^(?:[\da-f]{2}){8,128}$/i;
-/** A token of no device. */
+/** The token of no device. */
 const NO_DEVICE = '0'.repeat(64);
 
 /**
- * The Apple Push Notification service over HTTP/2, on a client of ours: @parse/node-apn takes neither the guard of
- * addresses nor a connection from outside, repeats requests by itself after a failed connection, and tells only that
- * one failed, not whether it went out.
+ * Uses Millrace's own HTTP/2 client: @parse/node-apn takes neither the guard of addresses nor an outside connection,
+ * repeats requests by itself, and reports only that a connection failed, not whether the push was sent.
  */
 export const apns = pushProvider({
   name: 'apns',
@@ -309,7 +309,7 @@ class OpenApns implements OpenPushProvider {
     return this.#route;
   }
 
-  /** Sends to a token of no device: what Apple has against it says whether it takes the rest. */
+  /** Sends to the token of no device: Apple's refusal shows whether it accepts the rest. */
   async check(): Promise<PushFinding[]> {
     const { certificate } = this.#context.app;
     const { environment } = this.#settings;
@@ -344,8 +344,8 @@ class OpenApns implements OpenPushProvider {
   }
 
   /**
-   * With a new provider token where Apple calls the one at hand too old: a request that it refuses has not been acted
-   * on.
+   * Sends again with a new provider token if Apple calls the current one too old: Apple has not acted on a refused
+   * request.
    */
   async #post(token: string, own: Record<string, string>, body: string): Promise<PostResult> {
     const headers = {

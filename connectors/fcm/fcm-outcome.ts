@@ -1,3 +1,5 @@
+/** Outcomes of FCM's answers. */
+
 import { z } from 'zod';
 import { shorten } from '../../domain/text/text-limits.ts';
 import { FCM_MAX_BYTES, type PushOutcome } from '../../domain/sends/push.ts';
@@ -19,13 +21,13 @@ const QuotaFailure = z.object({
   violations: z.array(z.object({ subject: z.string().catch(''), description: z.string().catch('') })),
 });
 
-/** Nothing else gets where codes are shown: an endpoint of a user's may answer anything. */
+/** Only such codes are shown: a user's endpoint may answer anything. */
 const CODE = /^[A-Z][A-Z\d_]{1,63}$/;
 const MAX_WORDS = 500;
 
 export type FcmFailure = { code: string; message: string; details: Record<string, unknown>[] };
 
-/** FCM's own code where it has one, else that of Google's. */
+/** Returns FCM's own code if there is one, else Google's. */
 export function readFailure({ status, body }: Answer): FcmFailure {
   try {
     const { error } = ErrorBody.parse(JSON.parse(body));
@@ -51,7 +53,7 @@ export function fcmOutcome(answer: Answer): PushOutcome {
       return invalidArgument(failure);
     case 'QUOTA_EXCEEDED':
     case 'RESOURCE_EXHAUSTED':
-      // A minute, where there is no header (Firebase: Best practices when sending at scale).
+      // A minute without a header (Firebase: Best practices when sending at scale).
       return { kind: 'throttled', retryAfterMs: wait(60_000), scope: isOfDevice(failure) ? 'device' : 'provider' };
     case 'UNAVAILABLE':
       return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'provider' };
@@ -65,12 +67,12 @@ export function fcmOutcome(answer: Answer): PushOutcome {
   if (answer.status === 413) return { kind: 'too_big', bytes: null, maxBytes: FCM_MAX_BYTES };
   if (answer.status === 429 || answer.status === 503)
     return { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'provider' };
-  // Something before FCM answered for it, which may have passed the message on.
+  // A server before FCM answered, which may have passed the message on.
   if (answer.status >= 500) return { kind: 'unknown', reason: `FCM answered ${answer.status} ${message}` };
   return { kind: 'refused', code, reason: message };
 }
 
-/** A token that FCM cannot read belongs to no device of any project. */
+/** A token that FCM can't read belongs to no device of any project. */
 function invalidArgument({ code, message, details }: FcmFailure): PushOutcome {
   const fields = details
     .flatMap((detail) => Violations.safeParse(detail).data?.fieldViolations ?? [])
@@ -81,7 +83,7 @@ function invalidArgument({ code, message, details }: FcmFailure): PushOutcome {
   return { kind: 'refused', code, reason: message };
 }
 
-/** A device's own quota says nothing of others. */
+/** Returns whether a quota is a device's own, which says nothing about others. */
 function isOfDevice({ message, details }: FcmFailure): boolean {
   const violations = details.flatMap((detail) => QuotaFailure.safeParse(detail).data?.violations ?? []);
   return [message, ...violations.flatMap(({ subject, description }) => [subject, description])].some((words) =>

@@ -1,3 +1,5 @@
+/** Firebase Cloud Messaging: access tokens and the provider. */
+
 import { SignJWT } from 'jose';
 import { z } from 'zod';
 import { shorten } from '../../domain/text/text-limits.ts';
@@ -31,9 +33,9 @@ import { privateKeyOf, serviceAccount, type ServiceAccount } from './service-acc
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const ASSERTION_SECONDS = 3_600;
-/** A token is renewed so long before its end. */
+/** How long before its end a token is renewed. */
 const SPARE_MS = 300_000;
-/** A key that Google refuses is not shown again for so long, whatever waits for it. */
+/** How long a refused key is not tried again. */
 const REFUSED_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const CODE = /^[a-z_]{1,64}$/;
@@ -42,9 +44,8 @@ const MAX_WORDS = 500;
 type TokenResult = { token: string } | { failed: PushOutcome };
 
 /**
- * The access token of a service account (RFC 7523), renewed before it ends. Signed with jose rather than fetched by
- * google-auth-library: `token_uri` is set by a user, and that library's requests can't be led through the guard of
- * addresses.
+ * The access token of a service account (RFC 7523), renewed before it ends. Signed with jose, not fetched by
+ * google-auth-library: a user sets `token_uri`, and that library's requests can't use the guard of addresses.
  */
 export class AccessToken {
   readonly #account: ServiceAccount;
@@ -66,14 +67,14 @@ export class AccessToken {
     }));
   }
 
-  /** Google takes it no more. */
+  /** Drops a token that Google no longer accepts. */
   drop(token: string): void {
     if (this.#current?.token === token) this.#current = undefined;
   }
 
   async #fetch(): Promise<TokenResult> {
     const { allow, lookup = systemLookup, now, limits } = this.#context;
-    // From the request to the end of its answer, however its bytes come.
+    // Covers the time from the request to the end of its answer.
     const signal = AbortSignal.timeout({ ...PUSH_LIMITS, ...limits }.answerMs);
     const url = new URL(this.#account.token_uri);
     const body = new URLSearchParams({
@@ -220,7 +221,7 @@ class OpenFcm implements OpenPushProvider {
     return this.#route;
   }
 
-  /** Asks FCM to validate a message to a topic: it needs the same permission, and goes to no device. */
+  /** Asks FCM to validate a message to a topic: it needs the same permission, and reaches no device. */
   async check(): Promise<PushFinding[]> {
     const message = { topic: 'millrace-check', data: { millrace: 'check' } };
     const result = await this.#post(JSON.stringify({ validate_only: true, message }));
@@ -250,8 +251,8 @@ class OpenFcm implements OpenPushProvider {
   }
 
   /**
-   * With a new access token where Google takes the one at hand no more: a request that it refuses has not been acted
-   * on.
+   * Sends again with a new access token if Google no longer accepts the current one: it has not acted on a refused
+   * request.
    */
   async #post(body: string): Promise<PostResult | { outcome: PushOutcome }> {
     for (let isLast = false; ; isLast = true) {

@@ -1,3 +1,5 @@
+/** The setting `service_account`: a key file of Google's console. */
+
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
@@ -6,7 +8,7 @@ import { refineBy } from '../core/refine-by.ts';
 const member = (name: string) =>
   z.string({ error: `${name} is missing in the key file` }).min(1, `${name} is empty in the key file`);
 
-/** The key file of a service account, as Google's console gives it: members that Millrace does not use may be there. */
+/** The key file of a service account; further members are allowed. */
 const KeyFile = z.looseObject(
   {
     type: z.literal('service_account', {
@@ -27,7 +29,7 @@ const KeyFile = z.looseObject(
 );
 export type ServiceAccount = z.output<typeof KeyFile>;
 
-/** The file's JSON as text, or as the object itself. */
+/** Takes the file's JSON as text, or the object. */
 export const serviceAccount = z.preprocess((value, ctx) => {
   if (typeof value !== 'string') return value;
   try {
@@ -48,7 +50,7 @@ function privateKeyError(pem: string): string | undefined {
     : undefined;
 }
 
-/** What is sent there would be a login for the project. */
+/** Returns the error of an address: requests to it carry a login for the project. */
 function tokenUriError(text: string): string | undefined {
   return sourceUrlError(text) ?? (text.startsWith('https://') ? undefined : 'must be an https:// address');
 }

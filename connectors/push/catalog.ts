@@ -4,10 +4,10 @@ import { sandbox } from '../sandbox/sandbox.ts';
 import { webPush } from '../web-push/web-push.ts';
 import type { AnyPushProvider } from './contract.ts';
 
-/** Every push provider there is, in the order in which they are listed. A new one joins here. */
+/** All push providers, in the order of lists. Add a new one here. */
 export const pushProviders: AnyPushProvider[] = [sandbox, fcm, apns, webPush];
 
-/** Null: there is none of that name. */
+/** Returns the provider of this name, or null. */
 export function findPushProvider(name: string): AnyPushProvider | null {
   return pushProviders.find((provider) => provider.name === name) ?? null;
 }

@@ -5,52 +5,52 @@ import type { FetchAllow } from '../core/fetch-allow.ts';
 import type { PushServices } from '../web-push/push-services.ts';
 
 /**
- * What every push provider is: a value that says for which platforms it sends, by which settings, and how.
- * `docs/push-providers.md` shows them to users, `catalog.ts` lists them, and every one with a network passes the suite
- * in `test/connectors/push/contract.ts`.
+ * The contract of push providers: a value with its platforms, its settings, and how it sends. `docs/push-providers.md`
+ * shows providers to users, `catalog.ts` lists them, and each one with a network passes the suite in
+ * `test/connectors/push/contract.ts`.
  */
 
-/** Like those of a connector: secret members are made by `secret`, harmless ones by `harmless`. */
+/** Settings as those of a connector: secret members are made by `secret`, harmless ones by `harmless`. */
 export type PushProvider<Settings> = {
-  /** In the API and in the store. */
+  /** The name in the API and in the store. */
   name: string;
   title: string;
   platforms: readonly PushPlatform[];
   settings: z.ZodType<Settings>;
-  /** Connects when the first message goes out. */
+  /** Connects with the first message. */
   open(settings: Settings, context: PushContext): OpenPushProvider;
 };
 
-/** A provider of any settings: what is given to `open` has been parsed by its own schema. */
+/** A provider of any settings; `open` gets settings that its own schema has parsed. */
 export type AnyPushProvider = PushProvider<unknown>;
 
 /** Made for many messages at once: keep it open while there are any. */
 export type OpenPushProvider = {
   /**
-   * One attempt. It waits while the provider takes no more at once, so callers that wait for it are bounded by it. It
-   * throws only where Millrace itself is wrong.
+   * Makes one attempt. Waits while the provider takes no more at once, which bounds callers that wait for it. Throws
+   * only internal errors.
    */
   send(target: PushTarget, message: PushMessage): Promise<PushOutcome>;
   /**
-   * The same of a provider that reaches nothing outside: its answer is known at once, so that no attempt is ever under
-   * way.
+   * Does the same for a provider that reaches nothing outside: its outcome is known at once, so no attempt is ever
+   * under way.
    */
   settle?(target: PushTarget, message: PushMessage): PushOutcome;
-  /** Where pushes to a target go; undefined: the provider reaches nothing outside. */
+  /** Returns the route of pushes to a target; undefined if the provider reaches nothing outside. */
   routeOf?(target: PushTarget): PushRoute;
-  /** What is wrong, as far as can be seen without a device. Sends nothing to any. */
+  /** Returns the errors that show without a device. Sends nothing to any device. */
   check(): Promise<PushFinding[]>;
-  /** Waits for what is under way. */
+  /** Waits for attempts under way, and closes. */
   close(): Promise<void>;
 };
 
-/** One way out of a provider. `streams`: how many pushes it takes at once over the connections that stand now. */
+/** A route of a provider. `streams` returns how many pushes its open connections take at once. */
 export type PushRoute = { key: string; streams(): number };
 
-/** `field`: the wire name of what has to be changed. */
+/** `field`: the wire name of the setting to be changed. */
 export type PushFinding = { severity: 'error' | 'warning'; field: string; message: string };
 
-/** What an app has besides the settings of its provider. */
+/** Facts of an app beside the settings of its provider. */
 export type PushApp = {
   packageName: string;
   /** The current push certificate. */
@@ -60,29 +60,29 @@ export type PushApp = {
 export type PushContext = {
   app: PushApp;
   platform: PushPlatform;
-  /** The addresses beyond public ones that may be reached. */
+  /** Allowed addresses beyond public ones. */
   allow: FetchAllow;
-  /** The push services of browsers that may be reached; undefined: those that are known. */
+  /** Allowed push services of browsers; undefined: the known ones. */
   pushServices?: PushServices | undefined;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Instead of the system's resolver, for tests. */
+  /** Replaces the system's resolver in tests. */
   lookup?: Lookup;
   limits?: Partial<PushLimits>;
 };
 
 export type PushLimits = {
-  /** Until a connection stands, with look-up and TLS. */
+  /** Time to connect, with look-up and TLS. */
   connectMs: number;
-  /** From the moment when a request is handed in until it leaves: after that it has not been sent. */
+  /** Maximum wait of a request until it leaves: then it was not sent. */
   waitMs: number;
-  /** From the moment when a request leaves to the end of its answer. */
+  /** Maximum time from sending a request to the end of its answer. */
   answerMs: number;
-  /** A connection without requests ends, since one that is long idle may be gone unnoticed. */
+  /** Time without requests after which a connection ends, since an idle one may be lost unnoticed. */
   idleMs: number;
-  /** Connections to one address. */
+  /** Maximum number of connections to an address. */
   connections: number;
-  /** Requests at once on one of them, should the other side allow more. */
+  /** Maximum number of requests at once on a connection, if the other side allows more. */
   streams: number;
 };
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { refineBy } from '../core/refine-by.ts';
 
-/** What is wrong with the address of a provider, to be put behind the setting's name. */
+/** Returns the error of a provider's address, to follow the setting's name. */
 function endpointError(text: string): string | undefined {
   const error = sourceUrlError(text);
   if (error !== undefined) return error;
@@ -11,7 +11,7 @@ function endpointError(text: string): string | undefined {
   return isOrigin ? undefined : 'must be an https:// address without a path, such as https://push.example.com:8443';
 }
 
-/** For a relay, or for tests: the provider's own address is the default. */
+/** For a relay, or for tests; the default is the provider's own address. */
 export const endpointSetting = z
   .string({ error: 'endpoint must be a text' })
   .superRefine(refineBy('endpoint', endpointError))

@@ -1,3 +1,5 @@
+/** An HTTP/1.1 client for push services without HTTP/2. */
+
 import { Pool } from 'undici';
 import { guardedConnector } from '../core/guarded-connector.ts';
 import { systemLookup } from '../core/address-guard.ts';
@@ -6,7 +8,7 @@ import { failedBefore, type PushClient, tookNone } from './http2-client.ts';
 import type { Post, PostResult } from './http2-session.ts';
 
 const MAX_ANSWER_CHARS = 64 * 1024;
-/** One request at a time on each, so that none is behind another that breaks off. */
+/** Number of connections; each has one request at a time, so that none waits behind a broken one. */
 const CONNECTIONS = 16;
 
 /** For push services without HTTP/2. */
@@ -46,12 +48,12 @@ function postOver(pool: Pool, origin: URL, { path, headers, body }: Post, limits
     pool.dispatch(
       { method: 'POST', path, headers, body },
       {
-        // The connection stands, and the request is about to be written: from here on it may have arrived.
+        // The connection is open, and the request is about to be written: from here on it may have arrived.
         onRequestStart(controller) {
           if (waitedTooLong) return controller.abort(new Error('the request waited too long'));
           clearTimeout(waiting);
           isStarted = true;
-          // The timeouts of the pool restart with each byte; this one bounds the whole answer.
+          // The pool's timeouts restart with each byte; this one bounds the whole answer.
           timer = setTimeout(() => {
             timedOut = true;
             controller.abort(new Error('the answer took too long'));

@@ -1,3 +1,5 @@
+/** An HTTP/2 client for push providers: a few connections to one origin. */
+
 import { isIP } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { addressGuard, type Lookup, systemLookup } from '../core/address-guard.ts';
@@ -7,24 +9,24 @@ import { PUSH_LIMITS, type PushContext, type PushLimits } from './contract.ts';
 import { Http2Session, type Post, type PostResult } from './http2-session.ts';
 
 export type PushClient = {
-  /** Waits while as much is under way as the other side takes. */
+  /** Sends a request; waits while the other side takes no more at once. */
   post(post: Post): Promise<PostResult>;
-  /** How many requests the connections that stand take at once. */
+  /** Returns how many requests the open connections take at once. */
   streams(): number;
-  /** Waits for what is under way. */
+  /** Waits for requests under way, and closes. */
   close(): Promise<void>;
 };
 
 type Network = Pick<PushContext, 'allow' | 'lookup' | 'limits'>;
 type Waiting = { start(session: Http2Session): void; fail(error: unknown): void };
 
-/** Why there was no connection: the other side chose another protocol. */
+/** The reason for a missing connection: the other side chose another protocol. */
 const NO_HTTP2 = 'no_http2';
 
-/** After a connection that could not be added to those that stand. */
+/** Pause after a further connection that failed. */
 const NEXT_CONNECTION_MS = 1_000;
 
-/** Requests to one https:// origin over a few connections, each with as many at once as the other side takes. */
+/** Sends requests to one https:// origin over a few connections, each with as many at once as the other side takes. */
 export class Http2Client implements PushClient {
   readonly #origin: URL;
   readonly #network: Network;
@@ -44,12 +46,12 @@ export class Http2Client implements PushClient {
   }
 
   async post(post: Post): Promise<PostResult> {
-    // Planned while the process began to stop, or the settings changed: nothing went out, and it is tried again.
+    // Planned while the process began to stop, or settings changed: nothing was sent, and it is tried again.
     if (this.#isClosed) return { kind: 'not_sent', reason: 'Millrace closed its connections before it was sent' };
     const session = this.#waiting.length === 0 ? this.#findRoom() : undefined;
     if (session) return session.post(post);
     return new Promise((resolve, reject) => {
-      // A server with few streams, or with none, would hold what waits for as long as it likes.
+      // Otherwise a server with few streams, or none, would hold waiting requests as long as it likes.
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
         resolve(tookNone(this.#origin));
@@ -122,11 +124,11 @@ export class Http2Client implements PushClient {
         throw sourceRefusal('source_unavailable', `${this.#origin.host} does not speak HTTP/2`, { cause: NO_HTTP2 });
       }
       const session = await Http2Session.over(socket, this.#origin, this.#limits, () => this.#pump());
-      // Closed meanwhile: nothing else would end it.
+      // Closed meanwhile: only this ends the session.
       if (this.#isClosed) await session.close();
       else this.#sessions.push(session);
     } catch (error) {
-      // Others go on as long as a connection stands.
+      // Others continue while any connection is open.
       if (this.#sessions.some((session) => !session.isOver))
         this.#openNoneUntil = performance.now() + NEXT_CONNECTION_MS;
       else this.#failWaiting(error);
@@ -137,19 +139,22 @@ export class Http2Client implements PushClient {
   }
 }
 
-/** The outcome of a request that waited too long before it could leave. */
+/** Returns the outcome of a request that waited too long to leave. */
 export function tookNone(origin: URL): Extract<PostResult, { kind: 'not_sent' }> {
   return { kind: 'not_sent', reason: `${origin.host} took no further request in time` };
 }
 
-/** What failed before a request was written. What isn't a failure of the network is ours, and thrown as it is. */
+/**
+ * Returns the outcome of a failure before a request was written. Throws errors that are not the network's, which are
+ * internal.
+ */
 export function failedBefore(origin: URL, error: unknown): Exclude<PostResult, { kind: 'answer' }> {
   const { status, message, extra } = refusalOfFailure(origin.host, error);
   if (status === 'address_refused') return { kind: 'refused', code: 'ADDRESS_REFUSED', reason: message };
   return { kind: 'not_sent', reason: message, ...(extra.cause === NO_HTTP2 ? { isNoHttp2: true } : {}) };
 }
 
-/** A client's certificate, where the other side asks for one. */
+/** A client's certificate, if the other side asks for one. */
 type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>;
 
 type Way = {
@@ -159,14 +164,14 @@ type Way = {
   certificate?: ClientCertificate | undefined;
 };
 
-/** Port and bare host of an https:// origin. */
+/** Returns port and host of an https:// origin. */
 function hostAndPort(origin: URL): { host: string; port: number } {
   return { host: origin.hostname.replace(/^\[|\]$/g, ''), port: Number(origin.port) || 443 };
 }
 
 /**
- * A TLS connection through the guard of addresses, over which HTTP/2 is spoken if its `alpnProtocol` is h2. Nothing but
- * the handshake is sent before the guard has looked at the address.
+ * Opens a TLS connection through the guard of addresses; it speaks HTTP/2 if its `alpnProtocol` is h2. Sends only the
+ * handshake before the guard has checked the address.
  */
 async function pushConnection(
   origin: URL,

@@ -1,3 +1,5 @@
+/** An HTTP/2 connection that reports for each request whether the other side may have acted on it. */
+
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -9,7 +11,7 @@ import type { TLSSocket } from 'node:tls';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { PushLimits } from './contract.ts';
 
-/** What became of a request, told apart by whether the other side may have acted on it. */
+/** The outcome of a request, by whether the other side may have acted on it. */
 export type PostResult =
   | { kind: 'answer'; status: number; headers: IncomingHttpHeaders; body: string }
   | { kind: 'not_sent'; reason: string; isNoHttp2?: true }
@@ -18,23 +20,23 @@ export type PostResult =
 
 export type Post = { path: string; headers: Record<string, string>; body: string | Buffer };
 
-/** Answers of providers have some hundred bytes; what is behind this many is not read. */
+/** Maximum size of an answer that is read; providers' answers have a few hundred bytes. */
 const MAX_ANSWER_CHARS = 64 * 1024;
 const SWEEP_MS = 500;
 
 type UnderWay = { deadline: number; timedOut: boolean };
 
 /**
- * One HTTP/2 connection. Our own over node:http2: a client that repeats a request by itself, or does not tell a request
- * that was refused unread (REFUSED_STREAM, or behind the last stream of a GOAWAY: RFC 9113, 8.7) from one that broke
- * off, hides whether a push may have gone out.
+ * An HTTP/2 connection over node:http2. Other clients repeat requests by themselves, or don't distinguish a request
+ * that was refused unread (REFUSED_STREAM, or behind the last stream of a GOAWAY: RFC 9113, 8.7) from a broken one, and
+ * so hide whether a push may have been sent.
  */
 export class Http2Session {
   readonly #session: ClientHttp2Session;
   readonly #host: string;
   readonly #limits: PushLimits;
   readonly #onChange: () => void;
-  /** In the order in which they began. */
+  /** Requests under way, in order of their start. */
   readonly #underWay = new Map<ClientHttp2Stream, UnderWay>();
   readonly #sweeping: NodeJS.Timeout;
   #capacity = 0;
@@ -43,7 +45,7 @@ export class Http2Session {
   #reason = 'broke off the connection';
   #idleSince = performance.now();
 
-  /** `onChange`: it may take more, or has ended. */
+  /** `onChange`: called when it may take more, or has ended. */
   private constructor(session: ClientHttp2Session, host: string, limits: PushLimits, onChange: () => void) {
     this.#session = session;
     this.#host = host;
@@ -54,9 +56,7 @@ export class Http2Session {
     this.#sweeping.unref();
   }
 
-  /**
-   * Waits for the other side's settings, which say how many requests it takes at once. Throws where there is no HTTP/2.
-   */
+  /** Waits for the other side's settings, which say how many requests it takes at once. Throws without HTTP/2. */
   static async over(socket: TLSSocket, origin: URL, limits: PushLimits, onChange: () => void): Promise<Http2Session> {
     const session = connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
     const opened = new Http2Session(session, origin.host, limits, onChange);
@@ -64,7 +64,7 @@ export class Http2Session {
     const timer = setTimeout(() => session.destroy(tooSlow), limits.connectMs);
     try {
       await new Promise<void>((resolve, reject) => {
-        // One that takes no request would keep those that wait for it.
+        // A connection that takes no request would hold those that wait for it.
         session
           .on('remoteSettings', () => {
             if (opened.#capacity > 0) resolve();
@@ -78,7 +78,7 @@ export class Http2Session {
     return opened;
   }
 
-  /** Nothing is under way any more. */
+  /** True if nothing is under way any more. */
   get isGone(): boolean {
     return this.#session.destroyed;
   }
@@ -87,7 +87,7 @@ export class Http2Session {
     return this.#isEnding || this.#session.closed || this.#session.destroyed;
   }
 
-  /** How many requests the other side takes at once. */
+  /** Number of requests that the other side takes at once. */
   get capacity(): number {
     return this.isOver ? 0 : this.#capacity;
   }
@@ -96,7 +96,7 @@ export class Http2Session {
     return !this.isOver && this.#underWay.size < this.#capacity;
   }
 
-  /** One request, at once. Only while there is room. */
+  /** Sends a request at once. Call it only while there is capacity. */
   post({ path, headers, body }: Post): Promise<PostResult> {
     const stream = this.#session.request({ ':method': 'POST', ':path': path, ...headers });
     const state = { deadline: performance.now() + this.#limits.answerMs, timedOut: false };
@@ -112,7 +112,7 @@ export class Http2Session {
         text += chunk;
         if (text.length > MAX_ANSWER_CHARS) stream.close(constants.NGHTTP2_CANCEL);
       });
-      stream.on('error', () => undefined); // what it was, its close tells
+      stream.on('error', () => undefined); // its close event gives the reason
       stream.on('close', () => {
         this.#end(stream);
         if (answer) return resolve({ kind: 'answer', ...answer, body: text });
@@ -123,7 +123,7 @@ export class Http2Session {
     });
   }
 
-  /** No more requests; resolves when those under way have their end. */
+  /** Takes no more requests, and resolves when those under way have ended. */
   async close(): Promise<void> {
     this.#isEnding = true;
     if (this.#session.destroyed) return;
@@ -171,7 +171,7 @@ export class Http2Session {
     };
   }
 
-  /** Ends what took too long, and this connection with it: others are to be made instead, should it be dead. */
+  /** Ends requests that took too long, and this connection with them, since it may be dead. */
   #sweep(): void {
     const now = performance.now();
     if (this.#underWay.size === 0 && now - this.#idleSince > this.#limits.idleMs) return void this.close();
@@ -184,7 +184,7 @@ export class Http2Session {
   }
 }
 
-/** APNs says why in JSON (Apple: Communicating with APNs). */
+/** Returns the reason of a GOAWAY, which APNs gives in JSON (Apple: Communicating with APNs). */
 function sayGoaway(code: number, data: Uint8Array | undefined): string {
   const [, reason] = /"reason"\s*:\s*"([A-Za-z]{1,64})"/.exec(Buffer.from(data ?? []).toString('latin1', 0, 256)) ?? [];
   if (reason !== undefined) return ` (${reason})`;

@@ -1,3 +1,5 @@
+/** The provider `sandbox`, which reaches nothing outside. */
+
 import { z } from 'zod';
 import {
   APNS_MAX_BYTES,
@@ -14,7 +16,7 @@ import {
 } from '../../domain/sends/push.ts';
 import { type PushContext, pushProvider } from '../push/contract.ts';
 
-/** Beginnings of tokens, or of the last part of an endpoint, and what becomes of every attempt to them. */
+/** Outcomes by the beginning of a token, or of the last part of an endpoint. */
 const OUTCOMES: Record<string, (message: PushMessage) => PushOutcome> = {
   'sandbox-gone': () => ({ kind: 'gone', since: null }),
   'sandbox-too-big': () => ({ kind: 'too_big', bytes: null, maxBytes: FCM_MAX_BYTES }),
@@ -27,7 +29,7 @@ const OUTCOMES: Record<string, (message: PushMessage) => PushOutcome> = {
   }),
 };
 
-/** The default: it reaches nothing outside. What would have gone out stands in the attempt that it settles. */
+/** The default provider. The attempt that it settles shows what would have been sent. */
 export const sandbox = pushProvider({
   name: 'sandbox',
   title: 'Sandbox: sends nothing, and records what it would send',
@@ -62,7 +64,7 @@ function outcomeOf({ token, subscription }: PushTarget, message: PushMessage): P
   return { kind: 'sent', providerId: `sandbox/${message.id}` };
 }
 
-/** Of what the provider that is usual for the platform would get, and its limit. */
+/** Returns the size of the message for the platform's usual provider, and its limit. */
 function sizeOf(target: PushTarget, message: PushMessage, now: number): { bytes: number; maxBytes: number } {
   if (target.platform === 'android')
     return { bytes: fcmBytes(fcmMessage(message, 'android', target.token, now)), maxBytes: FCM_MAX_BYTES };

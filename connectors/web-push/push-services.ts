@@ -3,10 +3,10 @@
  * operator's to allow.
  */
 
-/** Whether pushes may go to this host and port. */
+/** Says whether pushes may go to a host and port. */
 export type PushServices = { allows(host: string, port: number): boolean };
 
-/** The hosts of Chrome and what is made of Chromium, Firefox, Safari, and Edge with the former Windows browsers. */
+/** Hosts of Chrome and other Chromium browsers, Firefox, Safari, and Edge. */
 const KNOWN = [
   'fcm.googleapis.com',
   'updates.push.services.mozilla.com',
@@ -20,8 +20,7 @@ type Entry = { name: string; port: number | null };
 const ENTRY = /^(?<name>\*|(?:\*\.)?[a-z\d_-]+(?:\.[a-z\d_-]+)*)(?::(?<port>[1-9]\d{0,4}))?$/;
 
 /**
- * Reads MILLRACE_PUSH_SERVICES, which adds to those that are known; a string is what is wrong with it, behind the
- * variable's name.
+ * Reads MILLRACE_PUSH_SERVICES, which adds to the known services; a string is its error, to follow the variable's name.
  */
 export function readPushServices(text: string): PushServices | string {
   const added: Entry[] = [];

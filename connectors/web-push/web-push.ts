@@ -1,3 +1,5 @@
+/** Web Push: outcomes of push services, their connections, and the provider. */
+
 import { createECDH, createHash } from 'node:crypto';
 import library from 'web-push';
 import { z } from 'zod';
@@ -26,7 +28,7 @@ import type { VapidKeys } from './vapid-keys.ts';
 const PUBLIC_BYTES = 65;
 const PRIVATE_BYTES = 32;
 
-/** What is wrong with them, by the member to be named. */
+/** Returns the errors of VAPID keys, by member. */
 function vapidKeysError({
   vapid_public_key: publicKey,
   vapid_private_key: privateKey,
@@ -54,8 +56,8 @@ function publicOf(privateKey: Buffer): Buffer | null {
 const MAX_WORDS = 200;
 
 /**
- * By RFC 8030, 5 and 7, RFC 8292, 4.2, and what the services of browsers answer. What one of them asks for holds for
- * its device.
+ * Returns the outcome of an answer, by RFC 8030 (5 and 7), RFC 8292 (4.2), and known answers of browsers' services. A
+ * requested pause concerns its device only.
  */
 function webPushOutcome({ status, headers, body }: Extract<PostResult, { kind: 'answer' }>, host: string): PushOutcome {
   const wait = (otherwise: number) => retryAfterMs(headers['retry-after'], otherwise);
@@ -80,8 +82,8 @@ function webPushOutcome({ status, headers, body }: Extract<PostResult, { kind: '
 }
 
 /**
- * Services answer in plain text or in JSON with a `message`, `reason` or `error`; one that a device made up may answer
- * anything.
+ * Returns the text of an answer: plain text, or JSON with `message`, `reason` or `error`. An invented service may
+ * answer anything.
  */
 function wordsOf(body: string): string {
   const [, member] = /"(?:message|reason|error)"\s*:\s*"([^"\\]{1,200})"/.exec(body) ?? [];
@@ -89,15 +91,15 @@ function wordsOf(body: string): string {
   return words === '' ? '' : `: ${words}`;
 }
 
-/** Devices choose them, so only so many idle ones are kept. */
+/** Maximum number of idle connections, since devices choose the services. */
 const MAX_IDLE = 32;
 
 type Origin = { client: PushClient; isHttp1: boolean; underWay: number };
 
-/** The push services that endpoints lead to: HTTP/2 where they speak it, else HTTP/1.1. */
+/** Connections to push services: HTTP/2 if they speak it, else HTTP/1.1. */
 class Origins {
   readonly #context: PushContext;
-  /** Those used last at the end. */
+  /** In order of use, the last one at the end. */
   readonly #origins = new Map<string, Origin>();
 
   constructor(context: PushContext) {
@@ -118,7 +120,7 @@ class Origins {
     }
   }
 
-  /** How many requests an origin takes at once over the connections that stand. */
+  /** Returns how many requests an origin's open connections take at once. */
   streams(origin: string): number {
     return this.#origins.get(origin)?.client.streams() ?? 0;
   }
@@ -170,7 +172,7 @@ const WebPushSettings = z
   });
 type WebPushSettings = z.output<typeof WebPushSettings>;
 
-/** A signature counts for a day at most (RFC 8292, 2), and is made once for the messages of half a day. */
+/** A signature is valid for at most a day (RFC 8292, 2), and is made once for half a day's messages. */
 const SIGNED_SECONDS = 12 * 3_600;
 const RENEW_BEFORE_MS = HOUR_MS;
 const MAX_SIGNED = 1_000;
@@ -209,7 +211,7 @@ class OpenWebPush implements OpenPushProvider {
     if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '') {
       return badSubscription('The endpoint of the subscription is no https:// address');
     }
-    // Google's service before FCM, which knows no VAPID and has ended.
+    // Google's service before FCM, without VAPID, which has ended.
     if (url.host === 'android.googleapis.com') return { kind: 'gone', since: null };
     if (!this.#services.allows(url.hostname, Number(url.port) || 443)) {
       return {
@@ -235,7 +237,7 @@ class OpenWebPush implements OpenPushProvider {
     return { key: origin, streams: () => this.#origins.streams(origin) };
   }
 
-  /** Without a subscription no service can be asked, and the settings have been read. */
+  /** Without a subscription no service can be asked, and the settings are parsed already. */
   check: OpenPushProvider['check'] = async () => [];
 
   close(): Promise<void> {
@@ -261,7 +263,7 @@ class OpenWebPush implements OpenPushProvider {
   }
 }
 
-/** Null: the keys are none. */
+/** Encrypts a payload; null if the subscription's keys are invalid. */
 function encrypted(
   { endpoint, p256dh, auth }: WebPushSubscription,
   payload: string,
@@ -284,8 +286,8 @@ function encrypted(
 }
 
 /**
- * At most 32 characters of base64url: messages of one topic replace each other while the browser is away (RFC 8030,
- * 5.4).
+ * Returns the topic, at most 32 characters of base64url: messages of one topic replace each other while the browser is
+ * away (RFC 8030, 5.4).
  */
 function topicOf({ id, collapseKey }: PushMessage): string {
   if (collapseKey === null) return id.replaceAll('-', '');

@@ -1,3 +1,5 @@
+/** Requests to a webhook: signs and sends records, alerts and outcomes. */
+
 import { createHmac } from 'node:crypto';
 import type { Alert, ConnectorContext, OutcomeBatch } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
@@ -7,7 +9,7 @@ import { postForAnswer } from '../core/post-json.ts';
 export type WebhookTarget = { url: string; secret: string };
 
 export type WebhookBody = {
-  /** The same for the same records of the same batch, so that the receiver knows what it has taken. */
+  /** The same for the same records of a batch, so that the receiver knows which ones it took. */
   idempotencyKey: string;
   batchId: string;
   stream: string;
@@ -18,12 +20,12 @@ export type WebhookBody = {
 
 const ADVICE = 'check the address, and that the receiver knows the same secret';
 
-/** Reads an answer of 2xx: its JSON, undefined where it is something else, and of which type it is. */
+/** An answer of 2xx: its JSON, or undefined for other content, and its content type. */
 export type WebhookAnswer = { json: unknown; contentType: string };
 
 /**
- * Sends records and gives what an answer of 2xx has to say. The signature is
- * over the time of sending and the body, so that a receiver may refuse what somebody else sends again later.
+ * Sends records, and returns the content of an answer of 2xx. The signature covers the time of sending and the body, so
+ * that a receiver can refuse a replayed request.
  */
 export async function sendToWebhook(
   target: WebhookTarget,

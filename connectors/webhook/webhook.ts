@@ -1,3 +1,5 @@
+/** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */
+
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -34,14 +36,14 @@ const Answer = z.object({
     .optional(),
 });
 
-/** A request: its records, and which ones they are. */
+/** A request: its records, and their ordinals. */
 type Part = { records: string[]; ordinals: number[] };
 
 const TOO_LARGE: WriteOutcome = { kind: 'failed', message: 'The record has more than 1 MiB', later: false };
 
 /**
- * Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other, at the pace of
- * the receiver. A request is always the same: those before `answered` are cut as if they were sent.
+ * Sends records in order, in requests of at most `batch_records` and 1 MiB, one after the other, at the receiver's
+ * pace. A repeat sends the same requests: those before `answered` are cut as if they were sent.
  */
 async function* writeWebhook(
   settings: WebhookTarget & { batch_records: number },
@@ -55,20 +57,20 @@ async function* writeWebhook(
   for (const [ordinal, { records, ordinals }] of partsOf(writing, settings.batch_records).entries()) {
     const rest = ordinals.findIndex((each) => each >= answered);
     if (rest === -1) continue;
-    // Cut elsewhere than before: the settings were changed meanwhile.
+    // Settings changed meanwhile, so requests are cut elsewhere than before.
     const idempotencyKey = `${batchId}-${ordinal + 1}${rest === 0 ? '' : `-${answered}`}`;
     const body = { idempotencyKey, batchId, stream, isRemoval, records: records.slice(rest) };
     const leave = () => sending(ordinals.at(-1)! + 1);
-    const told = await pace.send(() => outcomesOf(settings, body, context, leave), context.signal);
+    const ofPart = await pace.send(() => outcomesOf(settings, body, context, leave), context.signal);
     const outcomes: WriteOutcome[] = Array.from({ length: ordinals.at(-1)! + 1 - from }, () => TOO_LARGE);
-    for (const [n, outcome] of told.entries()) outcomes[ordinals[rest + n]! - from] = outcome;
+    for (const [n, outcome] of ofPart.entries()) outcomes[ordinals[rest + n]! - from] = outcome;
     yield outcomes;
     from += outcomes.length;
   }
   if (from < writing.records.length) yield writing.records.slice(from).map(() => TOO_LARGE);
 }
 
-/** A record that is too large for a request of its own is in none. */
+/** Cuts records into requests. A record that is too large for a request is left out. */
 function partsOf({ batchId, stream, isRemoval, records }: Writing, most: number): Part[] {
   const room = MAX_BODY_BYTES - Buffer.byteLength(bodyOf({ batchId, stream, isRemoval, records: [] }));
   const parts: Part[] = [];
@@ -102,13 +104,13 @@ async function outcomesOf(
     return body.records.map(() => ({ kind: 'failed', message: `${host} answered ${status}`, later: false }));
   }
   const read = Answer.safeParse(answer.json ?? {});
-  const told = read.success ? read.data.outcomes : [];
-  if (told === undefined) {
+  const outcomes = read.success ? read.data.outcomes : [];
+  if (outcomes === undefined) {
     noteAnswer(answer, host, context);
     return body.records.map(() => ({ kind: 'ok' }));
   }
-  if (read.success && told.length === body.records.length) return told.map(toOutcome);
-  // The receiver has taken the request: the same would be answered alike, and taken again.
+  if (read.success && outcomes.length === body.records.length) return outcomes.map(toOutcome);
+  // The receiver took the request: a repeat would get the same answer, and be taken again.
   throw sourceRefusal(
     'source_refused',
     `${host} answered with outcomes that are not one for each of the ${body.records.length} records: ` +
@@ -118,7 +120,7 @@ async function outcomesOf(
 
 const noted = new WeakSet<ConnectorContext>();
 
-/** Says once in a run's log that an answer of 2xx looks as if it were not the receiver's, or meant otherwise. */
+/** Writes once in a run's log that an answer of 2xx seems to come from another server, or to mean something else. */
 function noteAnswer({ json, contentType }: WebhookAnswer, host: string, context: ConnectorContext): void {
   const isHtml = /^text\/html\b/i.test(contentType);
   if (noted.has(context) || (json === undefined && !isHtml)) return;
@@ -138,17 +140,16 @@ function toOutcome({ ok, message, later }: { ok: boolean; message?: string; late
   };
 }
 
-/** A longer wait belongs to the run, which holds nothing while it waits. */
+/** Maximum wait here; longer waits belong to the run, which holds nothing meanwhile. */
 const MAX_WAIT_MS = 2_000;
-/** So long a receiver may put off one request. */
+/** Maximum time for which a receiver may put off a request. */
 const MAX_PUT_OFF_MS = 10_000;
 const MIN_WAIT_MS = 250;
-/** Each request that is taken shortens the pause before the next by this. */
+/** Each taken request shortens the pause before the next one by this factor. */
 const SPEED_UP = 0.98;
 
 /**
- * The pace at which a receiver takes requests. It begins without pauses. A receiver that asks for one (429 or 503 with
- * a short
+ * The pace of a receiver. It begins without pauses. A receiver that asks for one (429 or 503 with a short
  * `Retry-After`) gets it; from then on requests come as fast as it has taken them, and slowly faster.
  */
 class Pace {
@@ -157,10 +158,7 @@ class Pace {
   #measuredSince = performance.now();
   #taken = 0;
 
-  /**
-   * Sends a request when it is due, and again where the receiver puts it off. Throws what `send` throws for any other
-   * reason.
-   */
+  /** Sends a request when it is due, and again if the receiver puts it off. Throws the other errors of `send`. */
   async send<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let putOffMs = 0; ;) {
       await this.#turn(signal);
@@ -184,7 +182,7 @@ class Pace {
     this.#nextAt = Math.max(performance.now(), this.#nextAt) + this.#pauseMs;
   }
 
-  /** A receiver that says when to come back takes one request in that time at least. */
+  /** A receiver that asks for a pause takes at least one request in that time. */
   #slowDown(waitMs: number): void {
     const endsAt = performance.now() + waitMs;
     if (this.#taken > 0) this.#pauseMs = Math.min((endsAt - this.#measuredSince) / this.#taken, waitMs);
@@ -192,20 +190,20 @@ class Pace {
   }
 }
 
-/** How long a receiver wants to be left alone, where that is short; else null. */
+/** Returns how long a receiver asks to wait if that is short, else null. */
 function shortWait(error: unknown): number | null {
   if (!(error instanceof Refusal) || error.status !== 'source_unavailable') return null;
   const { retry_after: seconds } = error.extra;
   return typeof seconds === 'number' && seconds * 1_000 <= MAX_WAIT_MS ? Math.max(seconds * 1_000, MIN_WAIT_MS) : null;
 }
 
-/** So many receivers' paces are kept, each for as long after its last request. */
+/** Maximum number of kept paces; each is kept for this long after its last request. */
 const MAX_KEPT = 1_000;
 const KEPT_MS = 10 * 60_000;
 
 const kept = new Map<string, { pace: Pace; usedAt: number }>();
 
-/** The pace of the receiver at an address, shared by all that this process sends there. */
+/** Returns the pace of the receiver at an address, shared by all requests of this process. */
 function paceOf(url: string): Pace {
   const now = performance.now();
   for (const [other, { usedAt }] of kept) if (now - usedAt > KEPT_MS || kept.size > MAX_KEPT) kept.delete(other);
@@ -242,7 +240,7 @@ const WebhookSettings = z.object({
   ),
 });
 
-/** Any receiver that takes JSON. It is asked by a request without records whether it is there, and knows the secret. */
+/** Any receiver of JSON. A request without records checks that it is there and knows the secret. */
 export const webhook = connector({
   name: 'webhook',
   title: 'Signed webhook',
@@ -256,10 +254,10 @@ export const webhook = connector({
   outcomes: { batchSize: ({ batch_records: records }) => records, send: sendOutcomesToWebhook },
 });
 
-/** Statuses that say that nothing will be taken like this, whatever the records are (RFC 9110, 15.5). */
+/** Statuses by which a receiver refuses every request, whatever its records (RFC 9110, 15.5). */
 const OF_NO_RECORD = new Set([401, 403, 404, 405, 407, 410]);
 
-/** The receiver's status, where that is why it refused these very records. */
+/** Returns the receiver's status if it refused these very records because of it. */
 function refusedStatus(error: unknown): string | null {
   if (!(error instanceof Refusal) || error.status !== 'source_refused') return null;
   const status = error.extra['source_status'];

@@ -1,3 +1,5 @@
+/** How filters compare values: operators, the values that each takes, and versions. */
+
 import type { ValueType } from '../attributes/attribute-value.ts';
 import { isDate, readDatetime } from '../time/date-value.ts';
 import { ERASED } from '../core/erased.ts';
@@ -5,9 +7,7 @@ import { readNumber } from '../text/number-value.ts';
 import { sayUnknown } from '../text/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../text/text-limits.ts';
 
-/**
- * How filters compare values of attributes and of devices' fields. A version is a text that compares by its numbers.
- */
+/** The types that filters compare. A version is a text that compares by its numbers. */
 export type ComparedType = ValueType | 'Version';
 
 type ComparisonOperator =
@@ -27,13 +27,12 @@ type ComparisonOperator =
   | 'contains_all';
 
 /**
- * A comparison of which a filter has those who have such a value, or with `isNegated` all others. Without values, but
- * for
- * `is_set`, no person has one.
+ * A comparison: the filter finds people with such a value, or with `isNegated` all others. Without values only `is_set`
+ * finds any.
  */
 export type Comparison = { type: ComparedType; operator: ComparisonOperator; isNegated: boolean; values: string[] };
 
-/** The people who are not among those of another operator. */
+/** Operators that find the people another operator does not find. */
 const NEGATIONS: Record<string, ComparisonOperator> = {
   is_not_set: 'is_set',
   is_not: 'is',
@@ -55,12 +54,12 @@ const OPERATORS: Record<ComparedType, readonly string[]> = {
   Version: ['is', 'is_not', ...ORDERED],
 };
 
-/** Whether an operator finds the people who are not among those of another one. */
+/** Returns whether an operator is the negation of another one. */
 export function isNegation(operator: string): boolean {
   return Object.hasOwn(NEGATIONS, operator);
 }
 
-/** Whether an operator compares with bounds or a number of days: values of others are what a person has. */
+/** Returns whether an operator compares with bounds or a number of days, not with values that a person has. */
 export function isBound(operator: string): boolean {
   return ORDERED.includes(operator) || DATED.includes(operator);
 }
@@ -74,7 +73,7 @@ const MAX_DAYS = 36_500;
 
 const SEVERAL: readonly ComparisonOperator[] = ['is', 'contains', 'starts_with', 'contains_any', 'contains_all'];
 
-/** How many values each takes. */
+/** Returns how many values an operator takes. */
 function valueCount(operator: ComparisonOperator): { min: number; max: number } {
   if (operator === 'is_set') return { min: 0, max: 0 };
   if (operator === 'between') return { min: 2, max: 2 };
@@ -84,9 +83,9 @@ function valueCount(operator: ComparisonOperator): { min: number; max: number } 
 type ComparisonError = { element: string; message: string };
 
 /**
- * Values as they are compared; or what is wrong, by the member of the filter. `valuesErased`: how many values erasures
- * removed; then there may be none. A stored filter may hold what earlier erasures left instead, also where the type has
- * no such value: it equals no person's.
+ * Reads the values of a comparison, or returns the error, by the member of the filter. After erasures removed
+ * `valuesErased` values there may be none. A stored filter may hold a placeholder of an earlier erasure, which equals
+ * no person's value.
  */
 export function readComparison(
   type: ComparedType,
@@ -114,7 +113,7 @@ export function readComparison(
     if (typeof outcome !== 'string') return { element: `values.${index}`, message: outcome.message };
     read.push(outcome);
   }
-  // No person has all of the values if one of them is gone.
+  // With one value gone, no person can have all of them.
   return { type, operator, isNegated, values: operator === 'contains_all' && valuesErased > 0 ? [] : read };
 }
 
@@ -156,8 +155,8 @@ function readDays(text: string): Read {
 const MAX_VERSION_CHARS = 100;
 
 /**
- * The numbers of a version, of which 2.10 is higher than 2.9, and 2.0 the same as 2: those of the first run of digits
- * and points in it, so that 2.10.0-beta3 counts as 2.10. Null: it has none.
+ * Returns the numbers of a version: the first run of digits and points, so 2.10 is above 2.9, 2.0 equals 2, and
+ * 2.10.0-beta3 counts as 2.10. Null if there is none.
  */
 export function versionNumbers(text: string): string[] | null {
   const run = text.length > MAX_VERSION_CHARS ? null : /\d+(?:\.\d+)*/.exec(text);
@@ -193,11 +192,11 @@ const DEVICE_FIELD_TYPES = {
   updated_at: 'Datetime',
 } as const satisfies Record<string, ComparedType>;
 
-/** Fields of a device that a filter may name (reference: Event, session, device, location). */
+/** Fields of a device in filters (reference: Event, session, device, location). */
 export type DeviceField = keyof typeof DEVICE_FIELD_TYPES;
 export const DEVICE_FIELDS = Object.keys(DEVICE_FIELD_TYPES) as DeviceField[];
 
-/** Undefined: there is no such field. */
+/** Returns the type of a field; undefined if there is no such field. */
 export function deviceFieldType(field: string): ComparedType | undefined {
   return Object.hasOwn(DEVICE_FIELD_TYPES, field) ? DEVICE_FIELD_TYPES[field as DeviceField] : undefined;
 }

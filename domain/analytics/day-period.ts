@@ -1,17 +1,19 @@
+/** Periods of whole UTC days, as exports and analytics are asked for them. */
+
 import { DAY_MS, DAY_SECONDS } from '../time/durations.ts';
 import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
 
-/** Whole UTC days: `from` is the first one's midnight, `until` the one after the last. */
+/** Whole UTC days: from the first midnight to the midnight after the last day. */
 export type DayPeriod = { from: Date; until: Date };
 
-/** A period has so many days at most. */
+/** Maximum number of days of a period. */
 const MAX_DAYS = 731;
 
 const MIDNIGHT = 'must be a midnight in UTC, in seconds since the epoch, such as 1793491200';
 
 /**
- * The days from `sd` to `ed`, both included; midnights in UTC, in seconds since the epoch. Null: neither is there. One
- * without the other is refused as the reference says (reference: Data exports, 4), anything else by the field.
+ * Reads the days from `sd` to `ed`, both included: midnights in UTC, in seconds since the epoch. Null without both.
+ * Refuses one without the other as the reference says (reference: Data exports, 4), and other errors by field.
  */
 export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string | undefined }): DayPeriod | null {
   if (sd === undefined && ed === undefined) return null;
@@ -32,10 +34,7 @@ export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string
   return { from: new Date(Number(sd) * 1_000), until: new Date((Number(ed) + DAY_SECONDS) * 1_000) };
 }
 
-/**
- * The whole UTC days between two moments, from the midnight `from` to before the midnight `until`: each null where its
- * moment is not given. Null: there is no whole day.
- */
+/** Returns the whole UTC days between two moments; each end is null if its moment is. Null if there is no whole day. */
 export function wholeDays(
   since: Date | undefined,
   until: Date | undefined,
@@ -46,21 +45,19 @@ export function wholeDays(
   return { from: from === null ? null : new Date(from), until: end === null ? null : new Date(end) };
 }
 
-/** The same number of days, immediately before. */
+/** Returns the same number of days, immediately before. */
 export function periodBefore({ from, until }: DayPeriod): DayPeriod {
   return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
 }
 
 const DEFAULT_DAYS = 6;
 
-/**
- * The last six days, today among them: where a file of events is asked for without days (reference: Data exports, 4).
- */
+/** Returns the last six days, today included: the default for files of events (reference: Data exports, 4). */
 export function lastDays(now: Date): DayPeriod {
   return daysUpTo(Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS);
 }
 
-/** The last six days of the month before: where one of an event's details is. */
+/** Returns the last six days of the month before: the default for files of an event's details. */
 export function lastDaysOfPreviousMonth(now: Date): DayPeriod {
   return daysUpTo(Date.UTC(now.getUTCFullYear(), now.getUTCMonth()));
 }
@@ -70,7 +67,7 @@ const daysUpTo = (until: number): DayPeriod => ({
   until: new Date(until),
 });
 
-/** Each of its days, in order. */
+/** Yields each day of a period, in order. */
 export function* daysOf({ from, until }: DayPeriod): Generator<DayPeriod> {
   for (let day = from.getTime(); day < until.getTime(); day += DAY_MS)
     yield { from: new Date(day), until: new Date(day + DAY_MS) };

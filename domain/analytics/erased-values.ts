@@ -1,20 +1,24 @@
+/** Effects of erasures on filters that lost values. */
+
 import { isNegation } from './comparison.ts';
 import type { FunnelStep } from './funnel.ts';
 import { eachFilter, type SegmentFilter, type SegmentFilters } from './segment-filters.ts';
 
 /**
- * The effect of removed values on filters. `narrowed`: they find fewer people than before. `widened`: they would find
- * people that they left out before, so they find no person until staff write them anew.
+ * The effect of removed values. `narrowed`: the filters find fewer people. `widened`: they would find people that they
+ * left out before, so they find no person until staff write them anew.
  */
 export type Erasure = { is: 'narrowed' } | { is: 'widened'; failure: string };
 
-/** What filters name; null: it is unknown. */
+/** The segments and funnels that filters name; null if unknown. */
 export type Named = {
   segment(identifier: string): { name: string; erasure: Erasure | null } | null;
   funnel(identifier: string): { name: string; steps: readonly FunnelStep[] } | null;
 };
 
-/** Returns what erasures did to filters, themselves or by way of the segments and funnels they name; null: nothing. */
+/**
+ * Returns the effect of erasures on filters, also through segments and funnels that they name; null if there is none.
+ */
 export function erasureOf(filters: SegmentFilters, named: Named): Erasure | null {
   let found: Erasure | null = null;
   for (const { path, filter } of eachFilter(filters)) {

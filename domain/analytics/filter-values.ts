@@ -17,7 +17,7 @@ export type FilterValue = {
   text: string;
 };
 
-/** Lists the values that are compared as they are. Bounds are none: `at_least 25` names no person whose id is 25. */
+/** Lists values that are compared for equality. Bounds are left out: `at_least 25` names no person with the id 25. */
 export function listFilterValues(stored: StoredFilters): FilterValue[] {
   if (Array.isArray(stored)) return stored.flatMap(detailValues);
   return Array.from(eachFilter(stored), ({ filter }) => ownValues(filter)).flat();
@@ -37,8 +37,8 @@ function detailValues({ match_details: details = [] }: Detailed): FilterValue[] 
 }
 
 /**
- * Returns the filters without some of their values, and counts these in `values_erased` of their filter or step. An
- * object of `match_details` goes as a whole: without one of its members it would match more.
+ * Returns the filters without some values, which it counts in `values_erased` of their filter or step. Removes an
+ * object of `match_details` as a whole: without one of its members it would match more.
  */
 export function removeFilterValues(stored: StoredFilters, isRemoved: (value: FilterValue) => boolean): StoredFilters {
   if (Array.isArray(stored)) return stored.map((step) => withoutDetails(step, isRemoved));
@@ -84,10 +84,12 @@ function erasedOf({ values_erased: before = 0 }: { values_erased?: number | unde
   return before + more;
 }
 
-/** An id of so many characters, or with an @, stands for its person wherever it is compared with. */
+/** Number of characters from which an id, like one with an @, means its person wherever it is compared. */
 const DISTINCTIVE_CHARS = 12;
 
-/** Whether a text that equals an id means the person: short ones, such as 25, FR or gold, may mean anything. */
+/**
+ * Returns whether a text that equals an id means the person: short texts, such as 25, FR or gold, may mean anything.
+ */
 export function isDistinctive(id: string): boolean {
   return id.includes('@') || [...id].length >= DISTINCTIVE_CHARS;
 }
@@ -98,7 +100,7 @@ const ID_KEYS = new Map([
   ['deviceid', 'device_id'],
 ] as const);
 
-/** Returns whose ids an attribute or a member of a detail holds by its name, such as `user_id` or `deviceId`. */
+/** Returns the type of ids that a key holds by its name, such as `user_id` or `deviceId`. */
 export function idTypeOfKey(key: string): CustomerType | undefined {
   return (ID_KEYS as ReadonlyMap<string, CustomerType>).get(key.replaceAll(/[^A-Za-z]/g, '').toLowerCase());
 }

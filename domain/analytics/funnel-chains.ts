@@ -1,19 +1,21 @@
-/** A chain goes through so many steps, all within so much time of its start. */
+/** The chains of one person through the steps of a funnel. */
+
+/** The number of steps of a chain, and its maximum time from its start. */
 export type ChainRules = { steps: number; maxMicros: number };
 
-/** Of one person's completions of a step: the first, the start of its chain, and the last; all in microseconds. */
+/** A person's completions of a step, in microseconds: the first, the start of its chain, and the last. */
 type Completion = { first: number; start: number; last: number };
 
 /**
- * The chains of one person, whose events come in the order of their time and id. A chain that starts later leaves more
- * time, so of each step only the latest start is kept: a completion that any chain reaches is then found, and along the
- * events the starts never fall.
+ * Follows one person's events in order of time and id. A chain that starts later leaves more time, so for each step
+ * only the latest start is kept: this finds every completion that any chain reaches, and the starts never fall along
+ * the events.
  */
 export class FunnelChains {
   readonly completions: (Completion | null)[];
   /** By step: the start of the latest chain that completed it. */
   readonly #starts: number[];
-  /** By step: whether an event has broken the chains that completed it. */
+  /** By step: true if an event broke the chains that completed it. */
   readonly #broken: boolean[];
   readonly #maxMicros: number;
 
@@ -24,9 +26,11 @@ export class FunnelChains {
     this.#broken = Array.from({ length: steps }, () => false);
   }
 
-  /** An event, with a bit for each step that it may complete, and one for each step after which it breaks chains. */
+  /**
+   * Follows an event, with a bit for each step that it may complete, and for each step after which it breaks chains.
+   */
   follow(micros: number, stepBits: number, breakBits: number): void {
-    // From the last step on: an event completes one step of a chain, so it goes on with what earlier ones left.
+    // From the last step backwards: an event completes one step of a chain.
     for (let step = this.completions.length - 1; step >= 0; step -= 1) {
       const bit = 1 << step;
       if (breakBits & bit) this.#broken[step] = true;

@@ -1,9 +1,11 @@
-/** What a step matches: an event of an app by its name; log type 0 is any (reference: Funnel). */
+/** Funnels: their steps, and the events that may complete or break them. */
+
+/** The event that a step matches, by app and name; log type 0 is any (reference: Funnel). */
 export type MatchName = { app_id: string; log_type: 0 | 1 | 2 | 3; log_name: string };
 
 /**
- * An event matches one of the names and, where there are details, all pairs of one of these objects. `values_erased`:
- * how many of these objects erasures removed.
+ * A step. Its events have one of the names and, if there are details, all pairs of one of these objects.
+ * `values_erased`: number of objects that erasures removed.
  */
 export type FunnelStep = {
   match_name: MatchName[];
@@ -12,7 +14,8 @@ export type FunnelStep = {
 };
 
 /**
- * Returns what an event's detail must hold: one of these objects; none: anything; null: erasures removed all of them.
+ * Returns the objects of which an event's detail must hold one; an empty list: any detail; null: erasures removed all
+ * objects.
  */
 export function detailsOf({
   match_details: details = [],
@@ -21,7 +24,7 @@ export function detailsOf({
   return details.length === 0 && erased > 0 ? null : details;
 }
 
-/** Members of an event's detail with the values they must have. A detail that is a text has the empty key. */
+/** Members of an event's detail with their values. A detail that is a text has the empty key. */
 export type DetailPairs = Record<string, string | number | boolean | null>;
 
 export function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {
@@ -37,20 +40,22 @@ export const MAX_STEPS = 20;
 export const MAX_NAMES = 50;
 export const MAX_DETAILS = 50;
 export const MAX_PAIRS = 20;
-/** Maximum number of pairs in the details of all steps together: each may be compared with each event. */
+/** Maximum number of pairs in all steps together, since each may be compared with each event. */
 export const MAX_PAIRS_IN_ALL = 500;
 export const DEFAULT_DURATION_SECONDS = 2_592_000;
 export const MAX_DURATION_SECONDS = 366 * 86_400;
 
-/** Of people, one in so many is looked at in the mode `fast`. */
+/** The mode `fast` looks at one person in this many. */
 export const SAMPLED_ONE_IN = 16;
 
-/** Which events count for what, by app, log type and name. */
+/** An event by app, log type and name, with the steps for which it counts. */
 export type StepEvent = { appId: string; logType: 1 | 2 | 3; name: string; steps: number[]; breaksAfter: number[] };
 
 const LOG_TYPES = [1, 2, 3] as const;
 
-/** Each event that a funnel names, once, with the steps it may complete and the steps after which it breaks a chain. */
+/**
+ * Returns each event of a funnel once, with the steps that it may complete, and those after which it breaks a chain.
+ */
 export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonly FunnelExclusion[] = []): StepEvent[] {
   const events = new Map<string, StepEvent>();
   const add = (
@@ -71,12 +76,12 @@ export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonl
   return [...events.values()];
 }
 
-/** Of a two-sided interval of 95 % of a normal distribution. */
+/** For a two-sided interval of 95 % of a normal distribution. */
 const Z_95 = 1.96;
 
 /**
- * How far the number of people of a step may be off, with 95 % certainty, where `counted` of a sample of one in `oneIn`
- * completed it: each of the people is in the sample by chance, so `counted` has a binomial distribution.
+ * Returns the error of a step's number of people, with 95 % certainty, if `counted` people of a sample of one in
+ * `oneIn` completed it. Each person is in the sample by chance, so `counted` has a binomial distribution.
  */
 export function sampleError(counted: number, oneIn: number): number {
   return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));

@@ -1,14 +1,16 @@
+/** The grammar of filters, for segments and campaigns (docs/segments.md), and their limits. */
+
 import { DAY_MS } from '../time/durations.ts';
 import type { DetailPairs, MatchName } from './funnel.ts';
 
-/** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */
+/** The filters of a segment, as they are stored; a campaign's are the same. */
 export type SegmentFilters = {
   operator: BlockOperator;
   blocks: FilterBlock[];
-  /** An id that the app has made another one counts as that one. */
+  /** If true, an earlier id counts as the id that it became. */
   aliases?: true;
 };
-/** Filters that find all people of an app. */
+/** Returns filters that find all people of an app. */
 export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] });
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
 export type BlockOperator = 'and' | 'or';
@@ -30,12 +32,12 @@ export type AttributesFilter = {
   values: string[];
   values_erased?: ValuesErased;
 };
-/** How many values, or objects of `match_details`, erasures removed. A filter that has none left finds no person. */
+/** Number of values, or objects of `match_details`, that erasures removed. A filter with none left finds no person. */
 type ValuesErased = number | undefined;
 export type DevicesFilter = { filter_on: 'devices'; field: string; operator: string; values: string[] };
 export type EventsFilter = Pick<MatchName, 'log_type' | 'log_name'> & {
   filter_on: 'events';
-  /** By default the segment's app. */
+  /** Default: the segment's app. */
   app_id?: string | undefined;
   match_details?: DetailPairs[] | undefined;
   values_erased?: ValuesErased;
@@ -61,9 +63,9 @@ export type CampaignsFilter = {
   filter_on: 'campaigns';
   outcome: MessageOutcome;
   operator: 'is_in' | 'is_not_in';
-  /** By default all of the segment's app. */
+  /** Default: all campaigns of the segment's app. */
   campaign_identifiers?: string[] | undefined;
-  /** By default any time: what a person got is counted as long as the campaign lives. */
+  /** Default: any time; received messages are counted as long as the campaign exists. */
   last_days?: number | undefined;
 };
 
@@ -77,25 +79,25 @@ export type MessageOutcome = (typeof MESSAGE_OUTCOMES)[number];
 /** The last days in UTC, today included; or the days from one to another, both included. */
 export type FilterPeriod = { last_days: number } | { from: string; till: string };
 
-/** Blocks within each other, filters of a segment, and characters of their JSON. */
+/** Limits of filters: nested blocks, number of filters, and characters as JSON. */
 const MAX_DEPTH = 5;
 export const MAX_FILTERS = 50;
 export const TOO_MANY_FILTERS = `may have at most ${MAX_FILTERS} filters`;
-/** Filters and the blocks around them: none is empty. */
+/** Maximum number of filters and blocks around them, none of which is empty. */
 export const MAX_FILTER_ELEMENTS = MAX_FILTERS * (MAX_DEPTH + 1);
 const MAX_FILTER_CHARS = 65_536;
-/** Days of a period. */
+/** Maximum number of days of a period. */
 export const MAX_PERIOD_DAYS = 731;
 export const MAX_COUNT = 1_000_000;
 export const MAX_FILTER_CAMPAIGNS = 100;
-/** Older messages are kept as counts without their days. */
+/** Maximum number of days for messages: older ones are kept as counts without days. */
 export const MAX_MESSAGE_DAYS = 30;
 
 export function isBlock(element: SegmentFilter | FilterBlock): element is FilterBlock {
   return 'filters' in element;
 }
 
-/** Each filter with the path at which it was given. */
+/** Yields each filter with its path. */
 export function* eachFilter({ blocks }: SegmentFilters): Generator<{ path: string; filter: SegmentFilter }> {
   for (const [index, block] of blocks.entries()) yield* eachIn(block, `blocks.${index}`);
 }
@@ -108,7 +110,7 @@ function* eachIn({ filters }: FilterBlock, at: string): Generator<{ path: string
   }
 }
 
-/** What is wrong with the size of filters; null: nothing. */
+/** Returns the error of filters that are too large, or null. */
 export function sizeError(filters: SegmentFilters): string | null {
   if (depthOf(filters.blocks) > MAX_DEPTH) return `may have at most ${MAX_DEPTH} blocks within each other`;
   if ([...eachFilter(filters)].length > MAX_FILTERS) return TOO_MANY_FILTERS;
@@ -121,26 +123,26 @@ function depthOf(elements: readonly (SegmentFilter | FilterBlock)[]): number {
   return Math.max(0, ...elements.map((element) => (isBlock(element) ? 1 + depthOf(element.filters) : 0)));
 }
 
-/** As instants, the end excluded. */
+/** Returns a period as instants, without the end. */
 export function periodOf(period: FilterPeriod, now: Date): { from: Date; until: Date } {
   if ('last_days' in period) return lastDaysOf(period.last_days, now);
   return { from: new Date(period.from), until: new Date(Date.parse(period.till) + DAY_MS) };
 }
 
-/** Whole days in UTC up to the end of today. */
+/** Returns whole UTC days up to the end of today. */
 export function lastDaysOf(days: number, now: Date): { from: Date; until: Date } {
   const until = Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS;
   return { from: new Date(until - days * DAY_MS), until: new Date(until) };
 }
 
-/** What is wrong with a period of days that are dates; null: nothing. */
+/** Returns the error of a period, or null. Its days are valid dates. */
 export function periodError({ from, till }: { from: string; till: string }): string | null {
   if (till < from) return `must not be before from, ${from}`;
   const days = (Date.parse(till) - Date.parse(from)) / DAY_MS + 1;
   return days > MAX_PERIOD_DAYS ? `must be within ${MAX_PERIOD_DAYS} days` : null;
 }
 
-/** How a filter stands in a segment's record (reference: Segment): what it is on, and the rest as its only option. */
+/** A filter in a segment's record (reference: Segment): its subject, and the rest as its only option. */
 export type ShownFilter = { value: FilterKind; options: [Omit<SegmentFilter, 'filter_on'>] };
 export type ShownBlock = { operator: BlockOperator; filters: (ShownFilter | ShownBlock)[] };
 

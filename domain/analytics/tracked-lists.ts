@@ -1,3 +1,5 @@
+/** Fields of the lists of events, sessions, devices and locations, and of their files. */
+
 import { DAY_MS } from '../time/durations.ts';
 
 const DEVICE_FIELDS = [
@@ -34,7 +36,7 @@ const DEVICE_FIELDS = [
   'updated_at',
 ] as const;
 
-/** The fields of each list of what apps sent, in the reference's order. */
+/** The fields of each list, in the reference's order. */
 export const LIST_FIELDS = {
   events: ['event_id', 'log_type', 'name', 'date_utc', 'date_tz', 'user_id', 'device_id', 'session_id', 'detail'],
   sessions: [
@@ -79,7 +81,7 @@ export type ListField<List extends TrackedListName> = (typeof LIST_FIELDS)[List]
 const GROUPED_DAYS = 60;
 
 /**
- * From when on events are grouped: 60 days before the end, or before now, unless a later moment was asked for
+ * Returns from when events are grouped: 60 days before the end, or before now, unless a later moment is given
  * (reference: Events).
  */
 export function groupedSince(since: Date | undefined, until: Date | undefined, now: Date): Date {
@@ -87,7 +89,7 @@ export function groupedSince(since: Date | undefined, until: Date | undefined, n
   return new Date(Math.max(since?.getTime() ?? earliest, earliest));
 }
 
-/** Forms of fields that are lists, as they may be asked for (reference: Event, session, device, location). */
+/** Forms of list fields in requests (reference: Event, session, device, location). */
 export const FIELD_FORMS: Readonly<Record<string, string>> = {
   'users:user_id': 'users',
   'segments:segment_id': 'segments',
@@ -96,8 +98,8 @@ export const FIELD_FORMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What may be shown of each segment of a device: its id always, the rest in its form (reference: Event, session,
- * device, location).
+ * Members of a device's segments in lists: the id always, others by their form (reference: Event, session, device,
+ * location).
  */
 export type SegmentMember = 'segment_id' | 'name' | 'description';
 
@@ -113,7 +115,7 @@ export function segmentMembers(asked: readonly string[] | undefined): SegmentMem
 
 const OF_DEVICES = ['device_id', 'application_id'] as const;
 
-/** Returned whatever was asked for, but where events are grouped: then never. */
+/** Fields that are always returned, except if events are grouped. */
 const ALWAYS = {
   events: ['event_id'],
   sessions: ['session_id'],
@@ -122,7 +124,7 @@ const ALWAYS = {
   locations: ['location_id'],
 } as const satisfies { [List in TrackedListName]: readonly ListField<List>[] };
 
-/** What a list returns of each entry: the fields asked for, or all, with its id; grouped, without it. */
+/** Returns the fields of an entry: the requested ones, or all, with its id; grouped, without it. */
 export function returnedFields<List extends TrackedListName>(
   list: List,
   asked: readonly string[] | undefined,

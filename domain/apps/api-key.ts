@@ -2,8 +2,8 @@ const MIN_CHARS = 8;
 const MAX_CHARS = 256;
 
 /**
- * What is wrong with a key of an app; undefined where nothing is (reference: API key). SDKs send it as the user of
- * HTTP's Basic scheme, which can't hold a colon (RFC 7617), so it holds no other than these characters.
+ * Returns the error of an app's key, or undefined (reference: API key). SDKs send it as the user of HTTP's Basic
+ * scheme, which can't hold a colon (RFC 7617), so only these characters are allowed.
  */
 export function apiKeyError(key: string): string | undefined {
   if (key.length < MIN_CHARS) return `must have at least ${MIN_CHARS} characters`;

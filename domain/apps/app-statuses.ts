@@ -3,7 +3,7 @@ type Status = { cdate: number; state: string; version_number: string };
 
 const UNWANTED = ['removedFromSale', 'developerRemovedFromSale', 'inactive'];
 
-/** The newest of the statuses; of several from the same second the last in the list. */
+/** Returns the newest status; of several in the same second the last in the list. */
 export function newestStatus<S extends Status>(statuses: readonly S[]): S | null {
   return statuses.reduce<S | null>(
     (newest, status) => (newest === null || status.cdate >= newest.cdate ? status : newest),
@@ -11,12 +11,12 @@ export function newestStatus<S extends Status>(statuses: readonly S[]): S | null
   );
 }
 
-/** The newest of those that are live in the store. */
+/** Returns the newest status that is live in the store. */
 export function newestLiveStatus<S extends Status>(statuses: readonly S[]): S | null {
   return newestStatus(statuses.filter(({ state }) => state === 'live'));
 }
 
-/** Whether the app is out of its store: lists leave it out unless asked for. */
+/** Returns whether the app is out of its store: lists leave it out by default. */
 export function isUnwanted(statuses: readonly Status[]): boolean {
   return UNWANTED.includes(newestStatus(statuses)?.state ?? '');
 }

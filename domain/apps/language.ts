@@ -1,3 +1,5 @@
+/** Languages of ISO 639-1: their codes and English names. */
+
 /** The 183 codes of ISO 639-1 that are in force. */
 const CODES = new Set(
   (
@@ -19,26 +21,29 @@ const WITHDRAWN = new Map([
   ['sh', 'sr'],
 ]);
 
-/** Made when first needed: it takes 10 ms, and no command of the command line needs it. */
+/** Made at first use: it takes 10 ms, and the command line does not need it. */
 let english: Intl.DisplayNames | undefined;
-/** Intl knows these by the name of a language they are part of, or that goes by them. */
+/** Languages that Intl names after a language they belong to, or by another name. */
 const OWN_LABELS = new Map([
   ['tl', 'Tagalog'],
   ['tw', 'Twi'],
 ]);
 
-/** Whether it is a code of ISO 639-1: two lowercase letters, without a region. */
+/** Returns whether a text is a code of ISO 639-1: two lowercase letters, without a region. */
 export function isLanguage(code: string): boolean {
   return CODES.has(code);
 }
 
-/** The English name of a language. */
+/** Returns the English name of a language. */
 export function languageLabel(code: string): string {
   english ??= new Intl.DisplayNames(['en'], { type: 'language' });
   return OWN_LABELS.get(code) ?? english.of(code)!;
 }
 
-/** The code that was probably meant: of `EN`, `en-US`, `en_US`; of a withdrawn one its successor. */
+/**
+ * Returns the code that was probably meant, for texts such as `EN`, `en-US` or `en_US`; for a withdrawn code its
+ * successor.
+ */
 export function closestLanguage(given: string): string | null {
   const primary = given.trim().toLowerCase().split(/[-_]/, 1)[0]!;
   return isLanguage(primary) ? primary : (WITHDRAWN.get(primary) ?? null);

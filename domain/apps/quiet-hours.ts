@@ -1,12 +1,12 @@
 /**
- * When an app sends no push: from one minute of the day to another, which may lie on the next day. `timezone` null: the
+ * When an app sends no push: from one minute of the day to another, maybe on the next day. `timezone` is null for the
  * app's own.
  */
 export type QuietHours = { start: number; end: number; timezone: string | null };
 
 const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
 
-/** The minute of the day of a time such as 22:30; undefined: it is none. */
+/** Returns the minute of the day of a time such as 22:30, or undefined. */
 export function readTimeOfDay(text: string): number | undefined {
   const match = TIME_OF_DAY.exec(text);
   return match ? Number(match[1]) * 60 + Number(match[2]) : undefined;

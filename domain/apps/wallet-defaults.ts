@@ -1,10 +1,12 @@
+/** Parts that every data wallet has. */
+
 /** A text by language (ISO 639-1). */
 export type Texts = Record<string, string>;
 
 type DefaultCategory = { technicalName: string; title: Texts; description: Texts };
 type DefaultElement = { technicalName: string; displayName: string; category: string };
 
-/** The categories that every data wallet has (reference: Data wallet records), which nobody changes. */
+/** The categories of every data wallet, which can't be changed (reference: Data wallet records). */
 export const DEFAULT_CATEGORIES: readonly DefaultCategory[] = [
   {
     technicalName: 'usage',
@@ -28,7 +30,7 @@ export const DEFAULT_CATEGORIES: readonly DefaultCategory[] = [
   },
 ];
 
-/** The recipient that every data wallet has: this service, with what it takes in from an app. */
+/** The recipient of every data wallet: this service, with the data that it receives from an app. */
 export const DEFAULT_RECIPIENT: { technicalName: string; displayName: string; elements: readonly DefaultElement[] } = {
   technicalName: 'millrace',
   displayName: 'Millrace',

@@ -1,3 +1,5 @@
+/** The body of a campaign: its members, and what they demand of each other. */
+
 import type { SegmentFilters } from '../analytics/segment-filters.ts';
 import { DAY_SECONDS } from '../time/durations.ts';
 import type { FieldError } from '../core/refusal.ts';
@@ -7,7 +9,7 @@ import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 import { compileTemplate, findMisspelt, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
-/** When a dynamic campaign sends: days of the week from 0 for Sunday; minutes of the day, or any time of it. */
+/** When a dynamic campaign sends: days of the week, 0 for Sunday; minutes of the day, or any time of it. */
 export type Recurrence = {
   start_time?: { hour: number; min: number };
   end_time?: { hour: number; min: number };
@@ -15,10 +17,10 @@ export type Recurrence = {
   day_of_week: number[];
 };
 
-/** Of a dynamic campaign: notifications per user, and hours between two. */
+/** Limit of a dynamic campaign: notifications per user, and hours between two. */
 export type NotifLimit = { maximum?: number; interval?: number };
 
-/** A campaign as its makers say it, each member sound in itself (reference: Campaign body). */
+/** The body of a campaign; each member is valid by itself (reference: Campaign body). */
 export type CampaignBody = {
   name: string;
   type: CampaignType;
@@ -37,12 +39,12 @@ export type CampaignBody = {
   notif_limit?: NotifLimit;
 };
 
-/** What members of a body demand of each other, by the reference's table. Each error names its field. */
+/** Returns the errors of members that don't fit together, by the reference's table. Each error names its field. */
 export function campaignErrors(body: CampaignBody, now: Date): FieldError[] {
   return [...includesErrors(body), ...dateErrors(body, now), ...paramsErrors(body), ...typeErrors(body)];
 }
 
-/** Start and end as they are stored; null: known at the launch. */
+/** Returns start and end as they are stored; null: set at the launch. */
 export function datesOf({ start_date: start, end_date: end }: CampaignBody): {
   startDate: Date | null;
   endDate: Date | null;
@@ -59,7 +61,7 @@ function includesErrors({ includes_push: push, includes_inapp: inapp }: Campaign
   return push || inapp ? [] : [{ element: 'includes_push', message }];
 }
 
-/** An end has no effect on a campaign that has only pushes, except on a dynamic one, which sends until then. */
+/** A campaign of pushes only ignores its end, unless it is dynamic: then it sends until its end. */
 function dateErrors(body: CampaignBody, now: Date): FieldError[] {
   const { type, includes_inapp: inapp, start_date: start, end_date: end } = body;
   const wrong = (message: string) => [{ element: 'end_date', message }];
@@ -98,7 +100,7 @@ function sizeErrors({ includes_push: push, includes_inapp: inapp, params }: Camp
   return areTooBig(params, { push, inapp }) ? [{ element: 'params', message }] : [];
 }
 
-/** Only the messages of a transactional campaign have values for placeholders; elsewhere a default is what all get. */
+/** Only a transactional campaign has values for placeholders; in others every device gets the default. */
 function placeholderErrors({ type, includes_push: push, includes_inapp: inapp, params }: CampaignBody): FieldError[] {
   if (type === 'transactional') return [];
   const names = placeholdersOf(params, { push, inapp })
@@ -138,7 +140,7 @@ function blankErrors(params: CampaignParams): FieldError[] {
   }));
 }
 
-/** The data of a push goes through FCM to Android apps, and to others of which FCM is the provider. */
+/** FCM carries the data of a push to Android apps, and to others whose provider it is. */
 function reservedErrors({ push_parameters: parameters }: CampaignParams): FieldError[] {
   return parameters.flatMap(({ key }, index) =>
     isReservedByFcm(key)
@@ -160,8 +162,8 @@ function parameterErrors(params: CampaignParams, member: 'push_parameters' | 'in
 }
 
 /**
- * An address whose beginning is no placeholder is checked with 1 in place of each placeholder, which fits a host, a
- * port and a path.
+ * Checks an address that does not begin with a placeholder, with 1 in place of each placeholder: it fits a host, a port
+ * and a path.
  */
 function addressErrors(
   params: CampaignParams,
@@ -183,7 +185,7 @@ function addressErrors(
   return [{ element: `params.${member}`, message }];
 }
 
-/** The messages of a transactional campaign name their users; only a dynamic one has recurrence and limit. */
+/** A transactional campaign's messages name their users; only a dynamic one has recurrence and limit. */
 function typeErrors(body: CampaignBody): FieldError[] {
   const { type, filters, variants, recurrence, notif_limit: limit } = body;
   if (type === 'transactional') {
@@ -201,7 +203,7 @@ function typeErrors(body: CampaignBody): FieldError[] {
 }
 
 /**
- * The message of each variant obeys the rules of the campaign's. What is wrong with that is said once, of the campaign.
+ * Applies the rules of the campaign's message to each variant. An error that the campaign has, too, is returned once.
  */
 function variantErrors(body: CampaignBody): FieldError[] {
   const { params, variants = [] } = body;
@@ -225,7 +227,7 @@ function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldEr
   return isLater ? [] : [{ element: 'recurrence.end_time', message: 'must be later than start_time, on the same day' }];
 }
 
-/** Returns what staff should know of a campaign that may be launched all the same. */
+/** Returns warnings about a campaign that may be launched. */
 export function campaignWarnings(
   placeholders: readonly Pick<Placeholder, 'name'>[],
   {

@@ -1,3 +1,5 @@
+/** The messages of a campaign: compiled once from its `params`, and rendered for each recipient. */
+
 import {
   compileTemplate,
   joinPlaceholders,
@@ -33,30 +35,30 @@ export type CampaignParams = {
   inapp_parameters: MessageParameter[];
 };
 
-/** The parameters of a message by their keys: the app gets them as they are. */
+/** The parameters of a message, by key, as the app gets them. */
 type MessageParameters = Readonly<Record<string, string>>;
 
-/** A push as a device gets it, in the words of no provider. */
+/** The content of a push, independent of its provider. */
 export type PushContent = {
   title: string | null;
   /** Shown by iOS; other apps get it as data. */
   subtitle: string | null;
   body: string;
-  /** What a tap opens. */
+  /** The address that a tap opens. */
   deepLink: string | null;
   /** A picture, sound or film. */
   attachmentUrl: string | null;
-  /** Names the buttons below the message. */
+  /** The name of the buttons below the message. */
   category: string | null;
   /** A sound file of the app, or `default`; null: silent. */
   sound: string | null;
-  /** Reach the app as they are; names that Millrace or the provider uses lose. */
+  /** Reach the app unchanged, except for names that Millrace or the provider uses. */
   parameters: MessageParameters;
 };
 
 /**
- * An in-app message: native ones have title, content and button; those of kind `url` an address, and the others if they
- * were given.
+ * An in-app message. A native one has title, content and button; one of kind `url` has an address, and the others if
+ * given.
  */
 export type InappContent = {
   kind: 'native' | 'url';
@@ -70,10 +72,7 @@ export type InappContent = {
   parameters: MessageParameters;
 };
 
-/**
- * A message; or the names of its placeholders that have neither a value nor a default; or that it has over
- * MAX_MESSAGE_BYTES.
- */
+/** A message; or the placeholders without value and default; or the fact that it exceeds MAX_MESSAGE_BYTES. */
 type Rendered<Content> = { message: Content } | { missing: string[] } | { isTooBig: true };
 
 /** A message of a campaign, compiled once and rendered for each recipient. */
@@ -94,7 +93,7 @@ const INAPP_TEXTS = [
 ] as const satisfies Texts<InappContent>[];
 const DEFAULT_SOUND = 'default';
 
-/** The push of a campaign that includes one. */
+/** Compiles the push of a campaign that includes one. */
 export function compilePush(params: CampaignParams): CompiledMessage<PushContent> {
   return compileMessage<PushContent>(
     {
@@ -114,7 +113,7 @@ export function compilePush(params: CampaignParams): CompiledMessage<PushContent
   );
 }
 
-/** The in-app message of a campaign that includes one. */
+/** Compiles the in-app message of a campaign that includes one. */
 export function compileInapp(params: CampaignParams): CompiledMessage<InappContent> {
   return compileMessage<InappContent>(
     {
@@ -132,7 +131,7 @@ export function compileInapp(params: CampaignParams): CompiledMessage<InappConte
   );
 }
 
-/** The placeholders of a campaign's messages: each message needs the value of those without a default. */
+/** Returns the placeholders of a campaign's messages. Each message needs values for those without a default. */
 export function placeholdersOf(
   params: CampaignParams,
   { push, inapp }: { push: boolean; inapp: boolean },
@@ -147,9 +146,7 @@ function toRecord(parameters: readonly MessageParameter[]): MessageParameters {
   return Object.fromEntries(parameters.map(({ key, value }) => [key, value]));
 }
 
-/**
- * `texts`: the members that hold placeholders, as the values of the parameters do; the rest is the same for everybody.
- */
+/** `texts`: the members with placeholders, beside the parameters' values. The rest is the same for all devices. */
 function compileMessage<Content extends { parameters: MessageParameters }>(
   content: Content,
   texts: readonly Texts<Content>[],
@@ -183,12 +180,12 @@ function compileMessage<Content extends { parameters: MessageParameters }>(
   };
 }
 
-/** Whether a text of a message has nothing to show; null: the message has no such text. */
+/** Returns whether a text shows nothing; null: the message has no such text. */
 export function isBlank(text: string | null): boolean {
   return text !== null && text.trim() === '';
 }
 
-/** Whether an address runs as a script, or is a page of its own: no tap opens such a link. */
+/** Returns whether an address is a script, or a page by itself: no tap opens such a link. */
 export function isScript(address: string): boolean {
   return /^(?:javascript|vbscript|data):/i.test(address.replaceAll(/[\s\p{Cc}]/gu, ''));
 }
@@ -196,15 +193,15 @@ export function isScript(address: string): boolean {
 const LINKS = new Set(['deepLink', 'attachmentUrl', 'contentUrl']);
 const SHOWN = new Set(['body', 'content', 'button']);
 
-/** Whether the values of a message made a text of it one that a draft could not have. */
+/** Returns whether values made a text into one that a draft could not have. */
 function isUnusable(member: string, text: string): boolean {
   return LINKS.has(member) ? isScript(text) : SHOWN.has(member) && isBlank(text);
 }
 
-/** Bytes that a character has at most as JSON: an escape. */
+/** Maximum number of bytes of a character as JSON: an escape. */
 const JSON_BYTES_A_CHARACTER = 6;
 
-/** Whether a message has over MAX_MESSAGE_BYTES as JSON. Of most, the characters tell. */
+/** Returns whether a message exceeds MAX_MESSAGE_BYTES as JSON. For most, the number of characters shows it. */
 function isTooBig(content: { parameters: MessageParameters }): boolean {
   let characters = 0;
   for (const value of Object.values(content) as unknown[]) if (typeof value === 'string') characters += value.length;
@@ -216,7 +213,7 @@ function isTooBig(content: { parameters: MessageParameters }): boolean {
   );
 }
 
-/** Whether the messages are too big even where each placeholder is empty. */
+/** Returns whether messages are too big even with empty placeholders. */
 export function areTooBig(params: CampaignParams, { push, inapp }: { push: boolean; inapp: boolean }): boolean {
   return [push && compilePush(params), inapp && compileInapp(params)].some((compiled) => {
     if (compiled === false) return false;

@@ -1,7 +1,9 @@
+/** The statuses of campaigns, and the changes between them. */
+
 export const CAMPAIGN_TYPES = ['classic', 'transactional', 'dynamic'] as const;
 export type CampaignType = (typeof CAMPAIGN_TYPES)[number];
 
-/** In the reference's order (Campaigns, 1). */
+/** Statuses in the reference's order (Campaigns, 1). */
 export const CAMPAIGN_STATUSES = [
   'ongoing',
   'finished',
@@ -13,7 +15,7 @@ export const CAMPAIGN_STATUSES = [
 ] as const;
 export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number];
 
-/** As a campaign in a list shows it (reference: Campaign). */
+/** Statuses as lists of campaigns show them (reference: Campaign). */
 export const STATUS_NAMES: Record<CampaignStatus, string> = {
   ongoing: 'Ongoing',
   finished: 'Finished',
@@ -24,15 +26,13 @@ export const STATUS_NAMES: Record<CampaignStatus, string> = {
   canceled: 'Canceled',
 };
 
-/**
- * Whether the reach of a campaign says something: `computing` until its audience is found, `none` if it has none to
- * find.
- */
+/** States of a campaign's reach: `computing` until its audience is found; `none` if it has none to find. */
 export const REACH_STATES = ['none', 'computing', 'counted'] as const;
 type ReachState = (typeof REACH_STATES)[number];
 
 /**
- * Only a classic campaign counts its audience. One that is a draft, or ended before its audience was found, has none.
+ * Returns the state of the reach. Only a classic campaign counts its audience; a draft, or one that ended before its
+ * audience was found, has none.
  */
 export function reachStateOf({
   type,
@@ -47,13 +47,12 @@ export function reachStateOf({
   return type === 'classic' && (status === 'scheduled' || status === 'wait_sync') ? 'computing' : 'none';
 }
 
-/** What happens to a campaign: launch and cancel on request, the others by its dates, its audience and its sends. */
+/** Changes of a campaign: launch and cancel by request, the others by its dates, audience and sends. */
 export type CampaignChange = 'launch' | 'start' | 'audience is there' | 'end' | 'cancel' | 'fail';
 
 /**
- * Every way from one status to another; docs/campaigns.md shows them. Only drafts are edited and deleted. A launched
- * transactional campaign has no audience to wait for. A classic or dynamic one waits in wait_sync until the snapshot of
- * its audience is there.
+ * All changes between statuses, as docs/campaigns.md shows them. Only drafts are edited or deleted. A launched
+ * transactional campaign has no audience to wait for. Others wait in wait_sync until their audience is found.
  */
 export const CAMPAIGN_TRANSITIONS: readonly { from: CampaignStatus; change: CampaignChange; to: CampaignStatus }[] = [
   { from: 'draft', change: 'launch', to: 'scheduled' },
@@ -71,15 +70,15 @@ export const CAMPAIGN_TRANSITIONS: readonly { from: CampaignStatus; change: Camp
   { from: 'ongoing', change: 'fail', to: 'failed' },
 ];
 
-/** Whether a change can happen to a campaign in this status. */
+/** Returns whether a change is possible in this status. */
 export function mayChange(from: CampaignStatus, change: CampaignChange): boolean {
   return CAMPAIGN_TRANSITIONS.some((transition) => transition.from === from && transition.change === change);
 }
 
-/** Only a campaign that was never launched is edited or deleted. */
+/** Returns whether a campaign was never launched: only then it is edited or deleted. */
 export function isDraft(status: CampaignStatus): boolean {
   return status === 'draft';
 }
 
-/** Without an end date of its own a campaign ends so many days after its start (reference: Campaign body). */
+/** Number of days from start to end of a campaign without an end date (reference: Campaign body). */
 export const CAMPAIGN_DAYS = 30;

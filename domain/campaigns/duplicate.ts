@@ -2,11 +2,11 @@ import { DAY_MS } from '../time/durations.ts';
 import { MAX_CODE_POINTS } from '../text/text-limits.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 
-/** What sets the duplicate of a campaign apart from it. */
+/** Marks the name of a duplicate. */
 
 const MARK = ' (copy)';
 
-/** The name with a mark at its end, cut to what a name may have. */
+/** Returns the name with the mark at its end, cut to the length of a name. */
 export function nameOfDuplicate(name: string): string {
   return `${Array.from(name)
     .slice(0, MAX_CODE_POINTS - MARK.length)
@@ -18,9 +18,9 @@ type Dates = { startDate: Date | null; endDate: Date | null };
 const CAMPAIGN_MS = CAMPAIGN_DAYS * DAY_MS;
 
 /**
- * Dates that have passed are left out: the duplicate starts at its launch and ends by default, as does one whose
- * campaign ended by default. A dynamic campaign needs an end: its period is as long, from now on. `createdAt` begins
- * that of a draft without a start.
+ * Returns the dates of a duplicate. Dates in the past are left out: it starts at its launch, and ends by default, as it
+ * does if the campaign ended by default. A dynamic campaign needs an end: its period is as long, from now on.
+ * `createdAt` is the start of a draft without one.
  */
 export function datesOfDuplicate(
   { type, startDate, endDate, createdAt }: Dates & { type: CampaignType; createdAt: Date },

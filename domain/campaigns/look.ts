@@ -1,29 +1,22 @@
+/** When a dynamic campaign looks at its audience, and who is notified then. */
+
 import { HOUR_MS } from '../time/durations.ts';
 import type { NotifLimit } from './campaign-body.ts';
 import type { SendWindow } from './recurrence.ts';
 import { type SendSchedule, windowsOf } from './send-plan.ts';
 
-/** While a window is open, a dynamic campaign looks so often who has entered its audience. */
+/** How often a dynamic campaign looks at its audience while a window is open. */
 export const LOOK_EVERY_MS = 60_000;
 
-/**
- * What could not go within so long after its exact time does not go: a message for the morning is not one for the
- * afternoon.
- */
+/** How late a message may be after its exact time: a message for the morning is not one for the afternoon. */
 export const EXACT_WITHIN_MS = HOUR_MS;
-/**
- * Devices may come to a zone in which there were none, and the app's zone may change: the next look is found anew so
- * often.
- */
+/** How often the next look is found anew: devices may come to a new zone, and the app's zone may change. */
 const FIND_EVERY_MS = { adaptTz: 600_000, appZone: HOUR_MS };
 
-/** `lookedAt`: of the last look; null: there was none. */
+/** `lookedAt`: the time of the last look; null before the first. */
 type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
 
-/**
- * The window of a zone in which a look now sends: one that is open, or an exact time that has come since the last look.
- * Of several exact times since the last look, the last counts.
- */
+/** Returns the window in which a look now sends: an open one, or the last exact time since the last look. */
 export function dueWindow(
   schedule: SendSchedule,
   zone: string,
@@ -37,12 +30,12 @@ export function dueWindow(
   return due;
 }
 
-/** Whether what belongs to a window that has begun still goes. */
+/** Returns whether messages of a window that has begun may still be sent. */
 function isOpen({ from, until }: SendWindow, now: Date): boolean {
   return until === null ? now.getTime() - from.getTime() <= EXACT_WITHIN_MS : until > now;
 }
 
-/** When to look next in any of these zones, or to find that anew: from `soonest` to `end`. */
+/** Returns when to look next in any of these zones, or to find that anew: between `soonest` and `end`. */
 export function nextLookIn(
   schedule: SendSchedule,
   zones: readonly string[],
@@ -54,7 +47,7 @@ export function nextLookIn(
   return new Date(Math.min(Math.max(next, soonest.getTime()), end.getTime()));
 }
 
-/** When to look next for people of a zone; null: never again. */
+/** Returns when to look next in a zone; null: never again. */
 export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: LookClock): Date | null {
   const from = afterLook(lookedAt, launchedAt);
   const soonest = new Date((lookedAt ?? launchedAt).getTime() + (lookedAt === null ? 0 : LOOK_EVERY_MS));
@@ -67,17 +60,17 @@ export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, loo
   return null;
 }
 
-/** A look stands for all that came up to its moment. */
+/** Returns from when windows count: a look covers everything up to its time. */
 function afterLook(lookedAt: Date | null, launchedAt: Date): Date {
   return lookedAt === null ? launchedAt : new Date(lookedAt.getTime() + 1);
 }
 
-/** What a look knows of a person. */
+/** The state of a person before a look. */
 export type Known = { isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null };
 
 /**
- * Whether a person in the audience gets a notification now (reference: Dynamic campaign extra fields): at an exact time
- * each of them, once; in a period those who were not in the audience at the last look; in each case as often as `limit`
+ * Returns whether a person in the audience is notified now (reference: Dynamic campaign extra fields): at an exact time
+ * each person once; in a period those who were not in the audience at the last look; in both cases as often as `limit`
  * allows.
  */
 export function isNotified(known: Known | null, { from, until }: SendWindow, limit: NotifLimit, now: Date): boolean {

@@ -1,33 +1,33 @@
+/** Placeholders in the texts of messages: reads them, and renders texts with values. */
+
 import { numberText } from '../json/exact-json.ts';
 
 /**
- * Placeholders in the texts of messages (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a
- * text that stands in for a missing value. A name has 1 to 64 letters, digits, `_`, `-` and `.`; a default is any text
- * without `*@` and `@*`, also an empty one. All else stays as it is.
+ * A placeholder (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a text for a missing
+ * value. A name has 1 to 64 letters, digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty.
+ * Other text stays.
  */
 export type Placeholder = { name: string; hasDefault: boolean };
 
-/**
- * The values of a message, by the names of placeholders: as JSON has them, or as `parseExactJson` keeps their digits.
- */
+/** The values of a message by placeholder: JSON values, or numbers as `parseExactJson` keeps their digits. */
 export type TemplateVars = { readonly [name: string]: unknown };
 
-/** The most that a device gets as one message, as JSON. */
+/** Maximum size of a message as JSON. */
 export const MAX_MESSAGE_BYTES = 32 * 1024;
 
-/** A text that was read once, to be rendered for many messages. */
+/** A text, read once and rendered for many messages. */
 type Template = {
   /** Each name once, by first occurrence. */
   placeholders: Placeholder[];
   startsWithPlaceholder: boolean;
   /**
-   * Adds the names of placeholders without a value and without a default to `missing`. Stops where the text is longer
-   * than a message may be: thousands of placeholders, each with a long value, would fill the memory.
+   * Adds placeholders without value and default to `missing`. Stops once the text is longer than a message may be:
+   * thousands of placeholders with long values would fill the memory.
    */
   render(vars: TemplateVars, missing: Set<string>): string;
 };
 
-/** What stands before a placeholder, and the placeholder. */
+/** The text before a placeholder, and the placeholder. */
 type Part = { before: string; name: string; otherwise: string | null };
 
 const OPEN = '*@';
@@ -54,7 +54,7 @@ export function compileTemplate(text: string): Template {
   };
 }
 
-/** Maximum length of what `findMisspelt` returns. */
+/** Maximum length of the text that `findMisspelt` returns. */
 const MAX_MISSPELT = 60;
 
 /**
@@ -72,7 +72,7 @@ export function findMisspelt(text: string): string | null {
   return null;
 }
 
-/** Each name once, by first occurrence; it has a default if it has one wherever it occurs. */
+/** Returns each placeholder once, by first occurrence; it has a default if any of its occurrences has one. */
 export function joinPlaceholders(placeholders: readonly Placeholder[]): Placeholder[] {
   const joined = new Map<string, boolean>();
   for (const { name, hasDefault } of placeholders) joined.set(name, hasDefault && (joined.get(name) ?? true));
@@ -80,15 +80,15 @@ export function joinPlaceholders(placeholders: readonly Placeholder[]): Placehol
 }
 
 /**
- * A value as it stands in a message: a string, a number with its digits, true or false. All else, such as null, is no
- * value.
+ * Returns a value as text: a string, a number with its digits, true or false. Other values, such as null, count as
+ * missing.
  */
 export function templateText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'boolean' ? String(value) : numberText(value);
 }
 
-/** In linear time: each `*@` is looked at once, and the next `@*` is looked for only once it is behind. */
+/** Splits a text in linear time: looks at each `*@` once, and for the next `@*` only beyond it. */
 function splitTemplate(text: string): { parts: Part[]; rest: string } {
   const parts: Part[] = [];
   let start = 0;

@@ -1,21 +1,23 @@
+/** The plan of a campaign to an audience: the times of its sends, by zone. */
+
 import type { Recurrence } from './campaign-body.ts';
 import type { CampaignType } from './campaign-status.ts';
 import { localMoment } from './local-time.ts';
 import { type SendWindow, windowsBetween } from './recurrence.ts';
 
-/** What of a campaign says when it sends. */
+/** The settings of a campaign that say when it sends. */
 export type SendSchedule = {
   /** Null: at the launch. */
   startDate: Date | null;
   adaptTz: boolean;
   appZone: string;
 } &
-  /** `endDate` null: there is none, or it has no effect, as on a campaign of pushes alone. */
+  /** `endDate` is null if there is none, or if it has no effect, as for pushes only. */
   ({ type: 'classic'; endDate: Date | null } | { type: 'dynamic'; endDate: Date; recurrence: Recurrence });
 
 /**
- * When a campaign to an audience sends; its end has no effect on a classic one of pushes alone (reference: Campaign
- * body).
+ * Returns the schedule of a campaign to an audience. A classic campaign of pushes only ignores its end (reference:
+ * Campaign body).
  */
 export function scheduleOf({
   type,
@@ -40,28 +42,27 @@ export function scheduleOf({
     : { ...shared, type: 'classic', endDate: includesInapp ? endDate : null };
 }
 
-/** The launch, or for a draft now; and the moment from which on sends are of interest. */
+/** The launch, or now for a draft; and the time from which the plan begins. */
 type PlanStart = { launchedAt: Date; from: Date };
 
-/** Devices of the audience whose clocks go alike; null: not counted. */
+/** The devices of a zone; null if not counted. */
 export type ZoneDevices = { zone: string; devices: number | null };
 
 type PlannedSend = {
   at: Date;
-  /** Messages go as people enter the audience, until before this; null: all at `at`. */
+  /** Messages leave as people enter the audience, until before this; null: all at `at`. */
   until: Date | null;
-  /** The zones whose devices get it then, by name; null: everybody, wherever they are. */
+  /** The names of the zones whose devices get it then; null: all devices. */
   zones: string[] | null;
-  /** Null for a dynamic campaign, whose audience is not known before, and where they are not counted. */
+  /** Null for a dynamic campaign, whose audience is unknown before, and if devices are not counted. */
   devices: number | null;
 };
 
 type SendPlan = { sends: PlannedSend[]; hasMore: boolean };
 
 /**
- * The first `limit` sends of a campaign from `from` on, in order of time. Zones with the same moment, or the same
- * window, share an entry. The cost grows with the number of zones and with `limit`, not with the length of the
- * campaign.
+ * Returns the first `limit` sends from `from` on, in order of time. Zones with the same moment, or window, share an
+ * entry. The cost grows with zones and `limit`, not with the length of the campaign.
  */
 export function sendPlan(
   schedule: SendSchedule,
@@ -81,10 +82,7 @@ export function sendPlan(
   return { sends, hasMore: false };
 }
 
-/**
- * When a campaign sends to devices in `zone`, which counts with `adaptTz` alone: once, or in the windows of its
- * recurrence.
- */
+/** Yields when a campaign sends to devices in `zone`, which counts with `adaptTz` only: once, or in its windows. */
 export function* windowsOf(
   schedule: SendSchedule,
   zone: string,
@@ -96,13 +94,13 @@ export function* windowsOf(
     yield* windowsBetween(recurrence, adaptTz ? zone : (recurrence.timezone ?? appZone), laterOf(start, from), endDate);
     return;
   }
-  // A start that has passed still says the hour of the day.
+  // A start in the past still gives the hour of the day.
   const { startDate, adaptTz, appZone, endDate } = schedule;
   const at = adaptTz ? localMoment(startDate ?? launchedAt, appZone, zone, launchedAt) : start;
   if (at >= from && (endDate === null || at < endDate)) yield { from: at, until: null };
 }
 
-/** Without `adaptTz` all devices are one group, whose zone is of no account. */
+/** Groups devices by zone. Without `adaptTz` all devices are one group, whatever their zone. */
 function groupsOf({ adaptTz, appZone }: SendSchedule, audience: readonly ZoneDevices[]): readonly ZoneDevices[] {
   return adaptTz ? audience : [{ zone: appZone, devices: sumOf(audience) }];
 }
@@ -114,10 +112,10 @@ function sumOf(groups: readonly ZoneDevices[]): number | null {
   );
 }
 
-/** A group's next window, and those that follow it. */
+/** A group's next window, and the following ones. */
 type Head = { group: ZoneDevices; window: SendWindow; windows: Iterator<SendWindow, undefined> };
 
-/** Each distinct window once, with its groups. */
+/** Yields each distinct window once, with its groups. */
 function* inOrder(
   schedule: SendSchedule,
   groups: readonly ZoneDevices[],

@@ -1,19 +1,21 @@
+/** Variants of a campaign's message (A/B tests): their rules, and which person gets which. */
+
 import { spreadHash } from '../core/hash.ts';
 import type { FieldError } from '../core/refusal.ts';
 import type { CampaignParams } from './campaign-params.ts';
 
-/** A message of an A/B test. `share`: whole percents of the people; `params`: what differs from the campaign's. */
+/** A variant. `share`: whole percents of the people. `params`: the members that differ from the campaign's. */
 export type NewVariant = { name: string; share: number; params: Partial<CampaignParams> };
 export type CampaignVariant = NewVariant & { identifier: string };
 
-/** The message of a variant. */
+/** Returns the message of a variant. */
 export function variantParams(params: CampaignParams, variant: Pick<NewVariant, 'params'>): CampaignParams {
   return { ...params, ...variant.params };
 }
 
 const WHOLE = 100;
 
-/** What the variants of a campaign demand of each other; without variants, nothing. */
+/** Returns the errors of variants that don't fit together; none without variants. */
 export function variantsErrors(variants: readonly NewVariant[]): FieldError[] {
   const names = variants.map(({ name }) => name);
   const repeated = names.flatMap((name, index) =>
@@ -28,8 +30,8 @@ export function variantsErrors(variants: readonly NewVariant[]): FieldError[] {
 }
 
 /**
- * The variant that a person gets; null where a campaign has none. Each has as many of 100 slots as its share, in their
- * order. A person's slot is a hash of campaign and person: always the same in a campaign, and another in the next.
+ * Returns a person's variant; null if the campaign has none. Each variant has as many of 100 slots as its share, in
+ * order. A person's slot is a hash of campaign and person: always the same in a campaign, another in the next one.
  */
 export function variantOf<V extends Pick<NewVariant, 'share'>>(
   variants: readonly V[] | null,

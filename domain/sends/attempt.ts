@@ -1,12 +1,11 @@
+/** Attempts to bring a message to a device: their codes, outcomes, ids, and the receipts that devices send. */
+
 import type { PushContent } from '../campaigns/campaign-params.ts';
 import type { Json } from '../json/plain-json.ts';
 import { backOff } from '../time/durations.ts';
 import type { PushMessage, PushOutcome } from './push.ts';
 
-/**
- * What became of a message on a device. The first seven are the reference's (Transactional messages, 2); the others
- * tell what these can't.
- */
+/** Codes of attempts. The first seven are the reference's (Transactional messages, 2). */
 export const ATTEMPT_CODES = {
   PUSH_SENT: 'the provider took the push',
   OPT_OUT:
@@ -29,7 +28,7 @@ export const ATTEMPT_CODES = {
   REFUSED: 'the provider refused it; details have its words',
 } as const;
 
-/** What a waiting attempt waits for, as its details. */
+/** The details of a waiting attempt: what it waits for. */
 export const WAITS_FOR = {
   quiet: "waits for the end of the app's quiet hours",
   rate: "waits for its moment at the app's send_rate",
@@ -38,7 +37,7 @@ export const WAITS_FOR = {
 
 export type AttemptCode = keyof typeof ATTEMPT_CODES;
 
-/** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */
+/** The outcome of an attempt: settled, or to be made again at `dueAt`. */
 type AttemptOutcome = {
   code: AttemptCode;
   details: string | null;
@@ -49,7 +48,10 @@ type AttemptOutcome = {
 const FIRST_WAIT_MS = 5_000;
 const MAX_WAIT_MS = 15 * 60_000;
 
-/** `tries`: how often it was attempted. What was not sent is tried again until it expires. */
+/**
+ * Returns the outcome of an attempt from its provider's. A push that was not sent is sent again until it expires.
+ * `tries` counts this attempt.
+ */
 export function attemptOutcomeOf(
   outcome: PushOutcome,
   { tries, expiresAt, now }: { tries: number; expiresAt: Date; now: Date },
@@ -85,21 +87,21 @@ function tooBig({ bytes, maxBytes }: { bytes: number | null; maxBytes: number })
   return bytes === null ? `more than ${maxBytes} bytes` : `${bytes} bytes, and ${maxBytes} are the most`;
 }
 
-/** So many digits of hex end a UUID. */
+/** Number of hex digits at the end of a UUID. */
 const ID_DIGITS = 12;
 
-/** The id by which a device tells of an attempt: a UUID (version 8, RFC 9562) that holds the attempt's number. */
+/** Returns the id by which a device names an attempt: a UUID (version 8, RFC 9562) with the attempt's number. */
 export function messageIdOf(attemptId: number): string {
   return `00000000-0000-8000-8000-${attemptId.toString(16).padStart(ID_DIGITS, '0')}`;
 }
 
-/** The attempt's number; null where it is no such id. */
+/** Returns the attempt's number, or null for any other id. */
 export function attemptIdOf(messageId: string): number | null {
   const [, digits] = /^00000000-0000-8000-8000-([\da-f]{12})$/i.exec(messageId) ?? [];
   return digits === undefined ? null : Number.parseInt(digits, 16);
 }
 
-/** A push as a provider takes it. */
+/** Returns a push as providers take it. */
 export function pushMessageOf(
   content: PushContent,
   attemptId: number,
@@ -114,10 +116,10 @@ export function pushMessageOf(
   };
 }
 
-/** What a device tells of a message. */
+/** What a device reports about a message. */
 export type ReceiptKind = 'delivered' | 'opened' | 'shown' | 'clicked';
 
-/** Events of Segment's mobile spec for pushes, and ours for in-app messages. */
+/** Events of Segment's mobile spec for pushes, and Millrace's for in-app messages. */
 const RECEIPTS = new Map<string, ReceiptKind>([
   ['Push Notification Received', 'delivered'],
   ['Push Notification Tapped', 'opened'],
@@ -125,10 +127,10 @@ const RECEIPTS = new Map<string, ReceiptKind>([
   ['In-App Message Clicked', 'clicked'],
 ]);
 
-/** The member of an event that names the message, as the device got it. */
+/** The event's member with the message's id. */
 const MEMBER = 'millrace_id';
 
-/** What an event tells of which attempt; null: it is no receipt. */
+/** Returns the attempt and the kind of a receipt, or null if the event is none. */
 export function receiptOf(name: string, detail: Json | null): { kind: ReceiptKind; attemptId: number } | null {
   const kind = RECEIPTS.get(name);
   if (kind === undefined || detail === null || typeof detail !== 'object' || Array.isArray(detail)) return null;

@@ -1,38 +1,40 @@
+/** Decides what a device gets of a message: push, in-app message, both or neither. */
+
 import type { CampaignType } from '../campaigns/campaign-status.ts';
 import type { AttemptCode } from './attempt.ts';
 
-/** A device as it was last heard of. */
+/** A device as its last calls left it. */
 export type TargetDevice = {
   deviceId: string;
   currentUserId: string | null;
-  /** The app said that no user is logged in, and not only nothing of users. */
+  /** The app said that no user is logged in. */
   isLoggedOut: boolean | null;
   verifiedUserId: string | null;
   pushToken: string | null;
-  /** Of push messages; null: the app did not say. */
+  /** For push messages; null if the app did not say. */
   optIn: boolean | null;
-  /** Of analytics. */
+  /** For analytics. */
   optOut: boolean | null;
   uninstalled: boolean | null;
 };
 
-/** What of a campaign decides with the device. */
+/** The campaign's side of the decision. */
 type CampaignChannels = { type: CampaignType; includesPush: boolean; includesInapp: boolean };
 
 /**
- * `push`: it goes to the provider; `inapp`: the device gets the in-app message; a code where it is settled without a
- * provider.
+ * `push`: the provider gets it. `inapp`: the device gets the in-app message. `code`: PENDING, or why no provider gets
+ * it.
  */
 type DeviceDecision = { push: boolean; inapp: boolean; code: AttemptCode; details: string | null };
 
 const NEITHER = { push: false, inapp: false };
 
 /**
- * What a device gets of a message for a user, or of one to the device itself (null). What an SDK says of identity is a
- * claim (design: a device is a witness): somebody else's device gets nothing, and where the app requires verified
- * users, only the one for which a signed token vouched. A campaign to an audience also reaches a device on which no
- * user ever logged in or out. A classic one reaches those who opted out of analytics, too. An in-app message needs no
- * permission for pushes, but the app.
+ * Decides what a device gets of a message for a user, or for the device itself (null). An SDK's identity data is a
+ * claim (law: a device is a witness): another user's device gets nothing, and if the app requires verified users, only
+ * the device for which a signed token vouched gets it. A campaign to an audience also reaches a device on which no user
+ * ever logged in or out. A classic campaign also reaches people who opted out of analytics. An in-app message needs the
+ * app, but no permission for pushes.
  */
 export function decideDevice(
   device: TargetDevice,

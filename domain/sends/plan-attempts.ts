@@ -1,3 +1,5 @@
+/** Plans a message: one attempt for each campaign and each device of its person. */
+
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import type { CampaignType } from '../campaigns/campaign-status.ts';
 import { MAX_MESSAGE_BYTES } from '../campaigns/placeholders.ts';
@@ -5,7 +7,7 @@ import { DAY_MS } from '../time/durations.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 
-/** A campaign as its messages need it. */
+/** The facts of a campaign that its messages need. */
 export type SendingCampaign = {
   type: CampaignType;
   id: number;
@@ -16,27 +18,30 @@ export type SendingCampaign = {
   endDate: Date | null;
   includesPush: boolean;
   includesInapp: boolean;
-  /** Whether a person (`personOf`) gets none of it, since they are in the entity's control group. */
+  /** Returns whether a person (`personOf`) is in the entity's control group and gets nothing. */
   isHeldBack(person: string): boolean;
-  /** What a person gets of it. */
+  /** Returns a person's message. */
   messageFor(person: string): CampaignMessage;
 };
 
-/** The whole message, or that of a variant. */
+/** The message of a campaign, or of one of its variants. */
 export type CampaignMessage = {
   variant: string | null;
-  /** Null: it includes none. */
+  /** Null if the campaign has no push. */
   push: CompiledMessage<PushContent> | null;
   inapp: CompiledMessage<InappContent> | null;
 };
 
 export type SendingRules = {
   verifiedUsers: boolean;
-  /** When pushes may go: now, or at the end of quiet hours. */
+  /** When pushes may leave: now, or at the end of quiet hours. */
   quietUntil: Date;
 };
 
-/** For a user; for a device that has none; or, with `userHash`, for an erased person. */
+/**
+ * A message to be sent: to a user, to a device without one, or with `userHash` to an erased person. `vars` has the
+ * values of its placeholders as texts.
+ */
 export type Message = {
   ordinal: number;
   userId: string | null;
@@ -44,7 +49,7 @@ export type Message = {
   vars: Readonly<Record<string, string>> | null;
 };
 
-/** The person of a message, as analytics has them: u and the user's id, or d and the device's. */
+/** Returns a message's person as analytics names people: u and the user's id, or d and the device's. */
 export function personOf(
   { userId }: Pick<Message, 'userId'>,
   [device]: readonly Pick<TargetDevice, 'deviceId'>[],
@@ -52,12 +57,12 @@ export function personOf(
   return userId === null ? `d${device!.deviceId}` : `u${userId}`;
 }
 
-/** A push of an app that limits how many messages a person gets. `message`: the same for all devices of the person. */
+/** A push of an app with a message limit. `message` is the same for all devices of a person. */
 export type LimitedPush = { person: string; message: string };
 
 /**
- * Returns which of these pushes, in their order, are beyond the limit, and adds the messages of the others to those
- * that went out to each person (`gone`, by message). A push to several devices of a person is one message.
+ * Returns the pushes beyond the limit, in order, and adds the messages of the others to `gone`, which has each person's
+ * sent messages. A push to several devices of a person is one message.
  */
 export function beyondLimit<Push extends LimitedPush>(
   pushes: readonly Push[],
@@ -73,10 +78,10 @@ export function beyondLimit<Push extends LimitedPush>(
   return beyond;
 }
 
-/** What a device gets, as the ledger keeps it. */
+/** The content of an attempt, as it is stored. */
 export type AttemptContent = { push?: PushContent; inapp?: InappContent };
 
-/** A row of the ledger to be: waiting where `code` is PENDING, else settled. */
+/** An attempt that is not written yet: waiting if `code` is PENDING, else settled. */
 export type PlannedAttempt = {
   ordinal: number;
   campaign: SendingCampaign;
@@ -86,26 +91,23 @@ export type PlannedAttempt = {
   variant: string | null;
   code: AttemptCode;
   details: string | null;
-  /** Of a push: when it may go, and when it is too late. */
+  /** When a push may leave, and when it expires. */
   dueAt: Date;
   expiresAt: Date;
-  /** `dueAt` is its own moment at the app's send rate. */
+  /** True if `dueAt` is its moment at the app's send rate. */
   isPaced: boolean;
   inappUntil: Date | null;
   content: AttemptContent | null;
 };
 
-/** An in-app message is kept as long as its attempt. */
+/** An in-app message lasts as long as its attempt is kept. */
 const MAX_INAPP_MS = 30 * DAY_MS;
 
 const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} bytes`;
 
 type Target = { message: Message; campaign: SendingCampaign; variant: string | null };
 
-/**
- * Plans what each message of a send becomes: an attempt for each campaign and device of its user, or one that says that
- * there is none.
- */
+/** Plans the attempts of messages: one for each campaign and device of the user, or one with NO_DEVICE_FOR_USER. */
 export function planAttempts(
   messages: readonly Message[],
   campaigns: readonly SendingCampaign[],

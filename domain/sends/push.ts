@@ -5,52 +5,54 @@ import type { PushContent } from '../campaigns/campaign-params.ts';
 export const PUSH_PLATFORMS = ['ios', 'android', 'web'] as const;
 export type PushPlatform = (typeof PUSH_PLATFORMS)[number];
 
-/** Its content, with what the provider needs to know to deliver it. */
+/** The content of a push, with the facts that its provider needs. */
 export type PushMessage = PushContent & {
-  /** A UUID, the same whenever this attempt is made again, so that a device that gets it twice shows it once. */
+  /** A UUID, the same in each try, so that a device that gets the push twice shows it once. */
   id: string;
-  /** How long the provider tries; 0: once. */
+  /** How long the provider tries to deliver it; 0: once. */
   ttlSeconds: number;
-  /** A device shows only the last message with this key; null: the message's id. At most 64 bytes. */
+  /** A device shows only the last message with this key, of at most 64 bytes; null: the message's id. */
   collapseKey: string | null;
   priority: 'high' | 'normal';
 };
 
-/** As the browser gives it (`PushSubscription`), keys in base64url. */
+/** A browser's `PushSubscription`; keys are base64url. */
 export type WebPushSubscription = { endpoint: string; p256dh: string; auth: string };
 
 export type PushTarget =
   | { platform: PushPlatform; token: string; subscription?: undefined }
   | { platform: 'web'; subscription: WebPushSubscription; token?: undefined };
 
-/** What became of one attempt. Texts hold neither the device's token nor a secret. */
+/** The outcome of a push at its provider. Its texts hold no token and no secret. */
 export type PushOutcome =
   | { kind: 'sent'; providerId: string | null }
-  /** The device can't be reached under this token any more; `since`: from then on, where the provider says it. */
+  /** The token is no longer valid; `since`: from when, if the provider says. */
   | { kind: 'gone'; since: Date | null }
   | { kind: 'too_big'; bytes: number | null; maxBytes: number }
-  /** Not sent, and to be tried again after that time: for this device, or for all that go through the provider. */
+  /** Not sent; to be sent again after this time: for this device, or for all of the provider's pushes. */
   | { kind: 'throttled'; retryAfterMs: number; scope: 'device' | 'provider' }
-  /** The same attempt would fail again: the provider's own code and words. */
+  /** Another try would fail, too: the provider's code and words. */
   | { kind: 'refused'; code: string; reason: string }
-  /** It never reached the provider, and may be tried again. */
+  /** The push never reached the provider, and may be sent again. */
   | { kind: 'not_sent'; reason: string }
-  /** It may have been sent or not. It must not be repeated. */
+  /** The push may have been sent. It must not be sent again. */
   | { kind: 'unknown'; reason: string };
 
-/** Of a message's JSON to APNs (Apple: Generating a remote notification). */
+/** Maximum size of a message's JSON to APNs (Apple: Generating a remote notification). */
 export const APNS_MAX_BYTES = 4_096;
-/** Of names and values of `notification` and `data` (Firebase: About FCM messages). */
+/** Maximum size of names and values in `notification` and `data` (Firebase: About FCM messages). */
 export const FCM_MAX_BYTES = 4_096;
-/** Of the encrypted body: a push service need not take more (RFC 8030, 7.2). */
+/** Maximum size of the encrypted body that every push service takes (RFC 8030, 7.2). */
 export const WEB_PUSH_MAX_BYTES = 4_096;
-/** Added by aes128gcm in one record: header with key (86), delimiter (1), tag (16) (RFC 8188, 2; RFC 8291, 4). */
+/**
+ * Bytes that aes128gcm adds in one record: header with key (86), delimiter (1), tag (16) (RFC 8188, 2; RFC 8291, 4).
+ */
 export const WEB_PUSH_ENCRYPTION_BYTES = 103;
 
 /** FCM keeps a message for four weeks at most. */
 const FCM_MAX_TTL_SECONDS = 2_419_200;
 
-/** The members by which an app finds what Millrace says, beside `parameters`. */
+/** Returns Millrace's own members, beside `parameters`. */
 function ownMembers({ id, deepLink, attachmentUrl }: PushMessage): Record<string, string> {
   return {
     millrace_id: id,
@@ -59,15 +61,12 @@ function ownMembers({ id, deepLink, attachmentUrl }: PushMessage): Record<string
   };
 }
 
-/** For platforms whose messages have no such member of their own. */
+/** Returns the category for platforms whose messages have no member for it. */
 function categoryMember({ category }: PushMessage): Record<string, string> {
   return category === null ? {} : { push_category: category };
 }
 
-/**
- * The campaign's sound file is iOS's alone (reference: Campaign body): elsewhere a push has the system's sound, or
- * none.
- */
+/** Returns the system's sound, or none: only iOS has the campaign's sound file (reference: Campaign body). */
 function soundMember({ sound }: Pick<PushMessage, 'sound'>): { sound?: string } {
   return sound === null ? {} : { sound: 'default' };
 }
@@ -82,7 +81,7 @@ function apsOf(message: PushMessage): Record<string, unknown> {
     alert: alertOf(message),
     ...(sound === null ? {} : { sound }),
     ...(category === null ? {} : { category }),
-    // So that the app's extension can fetch the attachment before the message is shown.
+    // Lets the app's extension fetch the attachment before the message is shown.
     ...(attachmentUrl === null ? {} : { 'mutable-content': 1 }),
   };
 }
@@ -110,12 +109,12 @@ type FcmMessage = {
   webpush?: unknown;
 };
 
-/** Whether FCM refuses a message with this key in its data (FCM HTTP v1, Message.data). */
+/** Returns whether FCM refuses this key in a message's data (FCM HTTP v1, Message.data). */
 export function isReservedByFcm(key: string): boolean {
   return /^(?:from$|message_type$|google|gcm)/.test(key);
 }
 
-/** A `Message` of FCM's HTTP v1 API. */
+/** Returns a `Message` of FCM's HTTP v1 API. */
 export function fcmMessage(message: PushMessage, platform: PushPlatform, token: string, now: number): FcmMessage {
   const { title, subtitle, body, attachmentUrl, parameters } = message;
   return {
@@ -140,7 +139,7 @@ const FCM_PLATFORM: Record<PushPlatform, (message: PushMessage, now: number) => 
     android: {
       priority: priority === 'high' ? 'HIGH' : 'NORMAL',
       ttl: `${Math.min(ttlSeconds, FCM_MAX_TTL_SECONDS)}s`,
-      // Without a key of the campaign's none: FCM keeps four different ones for a device.
+      // Set only with a key of the campaign's: FCM keeps four different keys for a device.
       ...(collapseKey === null ? {} : { collapse_key: collapseKey }),
       notification: { tag: collapseKey ?? id, ...soundMember(message) },
     },
@@ -161,7 +160,7 @@ export function fcmBytes({ notification, data }: FcmMessage): number {
   );
 }
 
-/** What the page's service worker gets. */
+/** Returns the payload for the page's service worker. */
 export function webPushPayload(message: PushMessage): string {
   return JSON.stringify({
     ...alertOf(message),
@@ -172,7 +171,7 @@ export function webPushPayload(message: PushMessage): string {
   });
 }
 
-/** No text may hold these: they let a reader send to the device, or recognise it. */
+/** Returns the texts that no message may hold: they let a reader send to the device, or recognise it. */
 export function secretsOf({ token, subscription }: PushTarget): string[] {
   return token === undefined ? Object.values(subscription) : [token];
 }

@@ -1,13 +1,13 @@
 import { DAY_MS, MINUTE_MS } from '../time/durations.ts';
 import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';
 
-/** When an app's people are left alone, in minutes of the day; one that ends before it starts goes over midnight. */
+/** An app's quiet hours in minutes of the day; hours that end before they start go over midnight. */
 export type QuietHours = { start: number; end: number; timezone: string };
 
-/** Clocks that were set forward or back show quiet hours again, twice at most. */
+/** Maximum number of steps: a clock change shows quiet hours again, at most twice. */
 const MAX_STEPS = 4;
 
-/** When a message may go: `now`, or the first moment outside the quiet hours, if there are any, that it falls into. */
+/** Returns when a message may leave: `now`, or the end of the quiet hours in which it falls. */
 export function endOfQuiet(quiet: QuietHours | null, now: Date): Date {
   if (quiet === null) return now;
   const clock = zoneClock(quiet.timezone);

@@ -1,3 +1,5 @@
+/** Attributes in filters: names them for the audit log, and hides what they would tell a caller without the right. */
+
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {
@@ -12,9 +14,8 @@ import type { Caller } from '../http/caller.ts';
 const MAX_WRITTEN = 100;
 
 /**
- * Gives the attributes that filters compare with, as the audit log keeps them: counts of such filters tell values of
- * single people. Nothing where there are none. Values aren't kept. Refuses a caller who may not read values, where one
- * of them is sensitive.
+ * Returns the attributes in filters for the audit log, since counts of such filters reveal values of single people;
+ * values are left out. Refuses a caller who may not read values if one of the attributes is sensitive.
  */
 export async function attributesOfFilters(
   db: Queryable,
@@ -34,8 +35,8 @@ export async function attributesOfFilters(
 }
 
 /**
- * Refuses a caller who may not read values to change who is in a segment, where another one that names it compares with
- * a sensitive attribute: the counts of that one would tell the values of the people who came or went.
+ * Refuses to change a segment's people for a caller who may not read values, if a segment that names it compares with a
+ * sensitive attribute: the other segment's counts would reveal the values of people who came or left.
  */
 export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
   if (caller.rights.has('sor_manage')) return;
@@ -52,8 +53,8 @@ export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmen
 }
 
 /**
- * Lists the segments whose people and counts the caller may not see: they would tell values that the caller may not
- * read.
+ * Lists the segments whose people and counts the caller may not see, since they would reveal values that the caller may
+ * not read.
  */
 export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
   return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);

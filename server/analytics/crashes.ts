@@ -6,7 +6,7 @@ import type { Caller } from '../http/caller.ts';
 import { bare, streamedRows } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-/** A crash that the caller may see: without the right its app counts as one of others (reference: Crashes, 1). */
+/** Returns a crash that the caller may see. Without the right its app counts as unknown (reference: Crashes, 1). */
 export async function requireCrash(db: Queryable, { entityId, rights }: Caller, identifier: string): Promise<Crash> {
   if (!rights.has('crashes_view')) refuse(404, 'not_found', 'You have no access to this app crash');
   return (await findCrash(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Crash not found');

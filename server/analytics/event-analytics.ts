@@ -1,3 +1,5 @@
+/** The route of an app's event analytics. */
+
 import * as api from '../../api/analytics/event-analytics.ts';
 import { type DayPeriod, periodBefore, readDayPeriod } from '../../domain/analytics/day-period.ts';
 import { DAY_SECONDS } from '../../domain/time/durations.ts';

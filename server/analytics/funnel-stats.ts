@@ -1,3 +1,5 @@
+/** The routes of funnels' figures: statistics, follow-ups, people. */
+
 import * as api from '../../api/analytics/funnels.ts';
 import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN, sampleError } from '../../domain/analytics/funnel.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
@@ -150,7 +152,7 @@ function completions({ people, seconds }: Pick<StepTotal, 'people' | 'seconds'>,
   return { completions: people * oneIn, average_duration: people === 0 ? null : seconds / people };
 }
 
-/** With how far each number of people may be off, where they are estimated. */
+/** Adds the error of each number of people, if it is estimated. */
 function estimated<T>(result: T[], totals: readonly Pick<StepTotal, 'people'>[], oneIn: number): T[] | Reply {
   if (oneIn === 1) return result;
   const errors = totals.map(({ people }) => sampleError(people, oneIn)).join(', ');

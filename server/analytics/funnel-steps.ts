@@ -1,3 +1,5 @@
+/** Checks the steps of a funnel, and looks up their apps and events. */
+
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { detailsOf, eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../domain/analytics/funnel.ts';
 import { type FieldError, MAX_FAULTS, refuseFields } from '../../domain/core/refusal.ts';
@@ -8,9 +10,7 @@ import { listEventNames } from '../../store/tracking/event-definitions.ts';
 
 type Steps = { steps: readonly FunnelStep[]; exclusions?: readonly FunnelExclusion[] | undefined };
 
-/**
- * The steps as the store takes them. Refuses those of unknown apps and events, and names each (reference: Funnels, 3).
- */
+/** Returns the steps with the ids of their apps. Refuses unknown apps and events by name (reference: Funnels, 3). */
 export async function resolveSteps(
   db: Queryable,
   entityId: number,

@@ -1,3 +1,5 @@
+/** The routes of stored funnels. */
+
 import * as api from '../../api/analytics/funnels.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {

@@ -1,3 +1,5 @@
+/** Bounds reads that may look at all events of a period. */
+
 import type { CpuShare } from '../../domain/core/cpu-share.ts';
 import { openPlaces } from '../../domain/core/limits.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
@@ -8,13 +10,12 @@ import { refuseWait } from '../http/refuse-wait.ts';
 
 const RESTART_SECONDS = 1;
 const TRANSACTION_TIMEOUT = '25P04';
-/** The database stops each of them after this time. */
+/** Maximum time of such a read in the database. */
 export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
 /**
- * Bounds the reads that may look at all events of a period. They are shared out by entity: one place is free for
- * another entity however many reads an entity asks for. A caller who hangs up leaves the line, and Postgres stops
- * computing for them.
+ * Shares these reads out by entity: one slot is free for another entity, however many reads an entity asks for. A
+ * caller who hangs up leaves the queue, and Postgres stops computing.
  */
 export class HeavyReads {
   readonly #take: Semaphore;
@@ -25,8 +26,8 @@ export class HeavyReads {
   }
 
   /**
-   * Refuses with 429 where too many wait, and with 503 where it took too long or the server ends. `read` ends its
-   * statements as soon as its signal aborts.
+   * Does a read. Refuses it with 429 if too many wait, and with 503 if it took too long or the server ends. `read` ends
+   * its statements once its signal aborts.
    */
   async within<T>(entityId: number, hungUp: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = AbortSignal.any([hungUp, this.#closing.signal]);
@@ -49,7 +50,7 @@ export class HeavyReads {
     }
   }
 
-  /** Ends those that run and those that wait. */
+  /** Ends running and waiting reads. */
   close(): void {
     const message = 'This server is ending. Please try again';
     this.#closing.abort(new Refusal(503, 'service_unavailable', message, { retry_after: RESTART_SECONDS }));

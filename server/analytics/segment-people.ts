@@ -1,3 +1,5 @@
+/** The routes that add people to static segments, and remove them. */
+
 import * as api from '../../api/analytics/segments.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
@@ -32,7 +34,7 @@ const remove = route(api.removeSegmentPeople, async ({ params: { identifier }, b
   const result = await write(deps.db, async (tx) => {
     const segment = await lockStatic(tx, who.caller, identifier);
     const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
-    // A device that was added before the app saw its user may still be a member by itself.
+    // A device that was added before the app saw its user may still be a member itself.
     const devices = body.customer_id_type === 'device_id' ? body.ids.map((device) => `d${device}`) : [];
     const removed = Math.min(
       people.length,
@@ -57,7 +59,7 @@ async function lockStatic(tx: Tx, caller: Caller, identifier: string): Promise<S
 type Refused = { index: number; code: 'INVALID_CUSTOMER_ID'; message: string };
 type Given = { ids: string[]; customer_id_type: CustomerType };
 
-/** Each once, in the order of the members' key; without ids that are none, and without erased people. */
+/** Returns the people of these ids, each once, in order of the members' key, without invalid ids and erased people. */
 async function readPeople(
   tx: Tx,
   secrets: Secrets,
@@ -74,7 +76,7 @@ async function readPeople(
   }
   const given = sound.map(({ id }) => id);
   const people = await listPeopleOf(tx, entityId, appId, type, given);
-  // A device may be that of an erased person, or have been erased itself.
+  // A device may belong to an erased person, or be erased itself.
   const own = type === 'device_id' ? given.map((id) => `d${id}`) : people;
   const erased = await listErasedPeople(tx, secrets, entityId, [...people, ...own]);
   const living: string[] = [];

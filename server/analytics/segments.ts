@@ -1,3 +1,5 @@
+/** The routes of segments: create, change, list, preview, delete. */
+
 import * as api from '../../api/analytics/segments.ts';
 import { type SegmentFilters, showFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
@@ -129,7 +131,7 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, hungU
   );
 });
 
-/** Those that were given and hold something; null: none. */
+/** Returns the given filters if they hold something; else null. */
 function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): SegmentFilters | null {
   if (!isStatic || given === undefined) return given ?? null;
   return given.blocks.length === 0
@@ -137,7 +139,7 @@ function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): Segmen
     : refuseField('filters', 'must have no blocks: a static segment is a list of people');
 }
 
-/** What filters name exists, and is named in no circle. Gives the segments among it. */
+/** Checks that the names in filters exist and form no circle. Returns the segments among them. */
 async function checkFilters(tx: Tx, entityId: number, appId: number, filters: SegmentFilters): Promise<number[]> {
   const { segments } = await resolveOrRefuse(tx, entityId, appId, filters);
   return segments.map(({ id }) => id);
@@ -180,10 +182,10 @@ const NO_COUNTS: SegmentCounts = {
   reachToken: 0,
   reachTotal: 0,
 };
-/** Pushes to fewer can't be compared with each other. */
+/** Minimum number of people whose pushes can be compared. */
 const MIN_AB_PEOPLE = 2;
 
-/** How segments show to a caller. */
+/** Returns a function that shows segments to this caller. */
 async function showTo(db: Queryable, caller: Caller): Promise<(segment: Segment) => api.Segment> {
   const hidden = await listHiddenSegments(db, caller);
   return (segment) => showSegment(segment, hidden.includes(segment.id));
@@ -236,7 +238,7 @@ function showCounts({
   };
 }
 
-/** With two decimals. */
+/** Returns a percentage with two decimals. */
 function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

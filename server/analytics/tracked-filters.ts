@@ -1,3 +1,5 @@
+/** Filters of the lists of app data, from a request's query, and the subjects for the audit log. */
+
 import { groupedSince } from '../../domain/analytics/tracked-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AuditEntry } from '../../store/accounts/audit-log.ts';
@@ -9,8 +11,8 @@ import type { Caller } from '../http/caller.ts';
 import { listHiddenSegments } from './attributes-of-filters.ts';
 
 /**
- * What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's or
- * the segment's as a whole.
+ * A list to be read as JSON or as a file: its entries, and its subject for the audit log: people by id, or the whole
+ * app or segment.
  */
 export type AskedEntries = {
   filter: TrackedFilter;
@@ -25,12 +27,12 @@ type App = { id: number; identifier: string };
 type Texts = string[] | undefined;
 type Period = { since_date?: Date | undefined; until_date?: Date | undefined; received_since?: Date | undefined };
 
-/** Of lists of locations and devices (reference: Errors). */
+/** The refusal of lists of locations and devices (reference: Errors). */
 export const NO_APP = "Couldn't find App";
 
 type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
 
-/** What all lists of events have. */
+/** Returns the filter that all lists of events have. */
 export function eventFilter(query: EventQuery) {
   const { group: isGrouped, session_ids: sessions, names, details } = query;
   const { since, until, updatedSince } = periodOf(query);
@@ -149,7 +151,7 @@ async function requireSegment(
   return hidden.includes(found.id) ? refuseHidden(found.name) : requireMembers(found);
 }
 
-/** Also those of other apps: people are the same by their user ids. */
+/** Finds segments, also of other apps: people are the same by their user ids. */
 async function findSegments(
   db: Queryable,
   caller: Caller,
@@ -163,7 +165,7 @@ async function findSegments(
   return found.map((segment) => requireMembers(segment).id);
 }
 
-/** Until a refresh has found them, a list would be empty, and one of changed filters would have the older members. */
+/** Refuses a segment whose members are not found yet: a list would be empty, or have the members of older filters. */
 function requireMembers(segment: SegmentRef): SegmentRef {
   return segment.hasMembers ? segment : refuseComputing(segment.identifier);
 }
@@ -176,12 +178,12 @@ function refuseSegment(): never {
   return refuse(404, 'not_found', "Couldn't find Segment");
 }
 
-/** Ids that are none are those of nothing. */
+/** Reads integer ids; other texts are ids of nothing. */
 function idsOf(given: readonly string[]): number[] {
   return given.filter((id) => /^\d{1,15}$/.test(id)).map(Number);
 }
 
-/** People who are asked for by their ids; else the app or the segment as a whole. */
+/** Returns the people whose ids the query has; else the whole app or segment. */
 function subjectOf<Whole>(
   whole: Whole,
   { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts },
@@ -191,7 +193,7 @@ function subjectOf<Whole>(
 
 type Audited = Pick<AuditEntry, 'subjectKind' | 'subject' | 'customerHash' | 'details'>;
 
-/** The subjects in the audit log: an entry for each person asked for, or one for the app or the segment. */
+/** Returns entries for the audit log: one for each person in the query, or one for the app or segment. */
 export function auditedEntries(
   secrets: Secrets,
   entityId: number,
@@ -210,7 +212,7 @@ export function auditedEntries(
   return [...(subject.users ?? []).map(entry('user_id')), ...(subject.devices ?? []).map(entry('device_id'))];
 }
 
-/** Refuses to show who is in a segment. */
+/** Refuses to show a segment's people. */
 function refuseHidden(name: string): never {
   return refuse(
     403,

@@ -1,3 +1,5 @@
+/** The routes of lists of events, sessions, devices and locations. */
+
 import { z } from 'zod';
 import * as api from '../../api/analytics/tracked-lists.ts';
 import {
@@ -53,7 +55,7 @@ type ListQuery = {
 };
 type Who = Circumstances & { caller: Caller };
 
-/** A list that was asked for, and its address. */
+/** A requested list, and its path. */
 type AskedList<List extends TrackedListName> = AskedEntries & { list: List; path: string };
 
 const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, deps) => {
@@ -160,7 +162,7 @@ async function listPage<List extends TrackedListName>(
   const { entityId } = who.caller;
   const audited = auditList(deps.db, who, deps, asked);
   if (!asked.isGrouped) {
-    // Nothing is sent before both are there.
+    // Sends nothing before both are done.
     const [reply] = await Promise.all([pageInOrder(query, deps, entityId, asked), audited]);
     return reply;
   }
@@ -191,13 +193,13 @@ async function pageInOrder<List extends TrackedListName>(
   const { per_page: perPage } = query;
   const cursor = query.cursor === undefined ? null : openCursor(deps, entityId, path, query.cursor);
   const page = cursor?.page ?? query.page;
-  // Before anything is read: what is committed meanwhile comes again the next time.
+  // Before any read: later commits come again the next time.
   const until = query.received_since && !cursor ? { received_until: await findCompleteUntil(db) } : {};
-  // Found while the entries are read.
+  // Runs while the entries are read.
   const whole = cursor
     ? Promise.resolve([cursor.upTo, cursor.total] as const)
     : Promise.all([findHighestId(db, list), countTracked(db, list, entityId, filter)]);
-  whole.catch(() => {}); // where to read the entries has failed first
+  whole.catch(() => {}); // if reading the entries has failed first
   const fields = returnedFields(list, query.fields, false) as ListField<List>[];
   const start = cursor ? { after: cursor.after, upTo: cursor.upTo } : rowsOf({ page, per_page: perPage });
   const found = listTrackedPortions(db, list, entityId, filter, {
@@ -216,7 +218,7 @@ async function pageInOrder<List extends TrackedListName>(
       last = shown.at(-1) ?? last;
       if (portion.length > shown.length)
         next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: keysOf(last!) });
-      // As one text: to wait for each of a thousand entries takes as long as to read them.
+      // As one text: waiting for each of a thousand entries takes as long as reading them.
       if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }
   }
@@ -226,10 +228,10 @@ async function pageInOrder<List extends TrackedListName>(
   }));
 }
 
-/** Where the next page goes on, and how many entries there were when the first one was asked for. */
+/** Where the next page begins, and the number of entries at the first page. */
 const Cursor = z.object({ total: z.int(), page: z.int(), upTo: z.int().nullable(), after: z.array(z.string()).min(1) });
 
-/** Sealed: it may hold a device's id, and addresses end up in logs. */
+/** Seals a cursor, which may hold a device's id, since addresses end up in logs. */
 function sealCursor(
   { secrets }: RouteDependencies,
   entityId: number,
@@ -266,7 +268,7 @@ async function groupedPage(
   { path, filter }: AskedList<TrackedListName>,
 ): Promise<Reply> {
   if (query.cursor !== undefined) refuseCursor(); // groups are in pages alone
-  // A page at once: a caller who reads slowly holds no connection.
+  // A page at once, so that a slow caller holds no connection.
   const rows = await Array.fromAsync(
     listGrouped(db, entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) }),
   );

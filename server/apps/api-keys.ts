@@ -1,3 +1,5 @@
+/** The routes of apps' API keys. */
+
 import * as api from '../../api/apps/api-keys.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
@@ -49,7 +51,7 @@ const createKey = route(
   async ({ params: { app_identifier }, body, keepReply, ...who }, { db, secrets }) => {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
-      // The reference's own pair: HTTP 400 with not_found.
+      // The reference's own combination: HTTP 400 with not_found.
       const app = (await findApp(tx, entityId, app_identifier)) ?? refuse(400, 'not_found', 'App not found');
       const made = await insertAppApiKey(tx, secrets, entityId, {
         appId: app.id,

@@ -1,3 +1,5 @@
+/** The routes of groups of apps. */
+
 import * as api from '../../api/apps/app-groups.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
@@ -82,7 +84,7 @@ async function refuseTakenName(tx: Queryable, entityId: number, given: string, e
     refuseField('name', 'is the name of another app group already');
 }
 
-/** The ids of the apps that a body names; undefined where it says nothing of them. */
+/** Returns the ids of the apps in a body; undefined if it has none. */
 async function readApps(
   tx: Queryable,
   entityId: number,

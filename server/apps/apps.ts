@@ -1,3 +1,5 @@
+/** The routes of apps: list, create, change. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import * as api from '../../api/apps/apps.ts';
@@ -40,7 +42,7 @@ const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'w
 >;
 const NO_ICON: AppIcon = { thumb: null, medium: null, large: null };
 
-/** The apps as the caller sees them, in their order. */
+/** Shows apps to a caller, in order. */
 async function showApps(db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[]): Promise<api.App[]> {
   const figures = await listAppFigures(
     db,
@@ -84,17 +86,17 @@ async function showCreatedApp(
   return api.CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
 }
 
-/** Addresses are compared without regard to case. */
+/** Lowers the case of an address for comparison. */
 function folded(email: string): string {
   return email.toLowerCase();
 }
 
-/** It is a secret: pushes are sent with it. */
+/** Returns whether the caller may see the key, a secret by which pushes are sent. */
 function seesFcmKey({ rights }: Caller): boolean {
   return rights.has('apps_manage');
 }
 
-/** The caller's app with all that is shown of it. */
+/** Returns the caller's app with all shown facts. */
 async function requireWholeApp(
   db: Queryable,
   secrets: Secrets,
@@ -167,7 +169,7 @@ function showFigures(figures: AppFigures) {
   };
 }
 
-/** What an app is unless its makers say otherwise. */
+/** Default settings of an app. */
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
   storeId: null,
   sku: null,
@@ -195,7 +197,7 @@ export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'>
   outcomesConnection: null,
 };
 
-/** The settings by the members of the body that say them. */
+/** Settings by the members of a body. */
 const MEMBERS = {
   name: 'name',
   packageName: 'package_name',
@@ -226,10 +228,10 @@ const MEMBERS = {
   outcomesConnection: 'outcomes_connection',
 } as const satisfies Record<keyof AppSettings, keyof api.AppChange>;
 
-/** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
+/** Members of the reference's body, beside `name` and `parent_identifier`; all others are Millrace's own. */
 const OF_THE_STORE: readonly string[] = ['package_name', 'store_id', 'sku', 'app_type', 'qa', 'domains', 'default_tz'];
 
-/** The type that a body gives, once its package name is known to be free. */
+/** Returns the type of a body, once its package name is known to be free. */
 async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before: App | null): Promise<AppType> {
   const errors: { element: string; message: string }[] = [];
   const { package_name: packageName } = body;
@@ -238,14 +240,14 @@ async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before
   }
   if (body.app_type === null) errors.push({ element: 'app_type', message: "App type can't be blank" });
   if (errors.length === 0) return body.app_type!;
-  // The reference's own: HTTP 400 with an integer status, and messages without the field's name before them.
+  // The reference's own form: HTTP 400 with an integer status, and messages without the field's name.
   return refuse(400, 400, errors[0]!.message, {
     messages: errors.map(({ element, message }) => ({ element, severity: 'error', message })),
     errors: errors.map(({ message }) => message),
   });
 }
 
-/** The settings as a body gives them; what it leaves out is as before, or as of a new app. */
+/** Returns the settings of a body; members that it leaves out are as before, or the defaults. */
 async function readSettings(
   tx: Tx,
   entityId: number,
@@ -287,7 +289,7 @@ async function readSettings(
   };
 }
 
-/** One that stays need not be looked at: it can't be deleted meanwhile. */
+/** An unchanged connection needs no check: it can't be deleted meanwhile. */
 async function readOutcomesConnection(
   tx: Tx,
   entityId: number,
@@ -298,7 +300,7 @@ async function readOutcomesConnection(
   return requireOutcomesConnection(tx, entityId, given, 'outcomes_connection');
 }
 
-/** Two levels: a parent has none. It is held, so that it gets none meanwhile. */
+/** Returns the parent, which may have no parent itself. Locks it, so that it gets none meanwhile. */
 async function readParent(
   tx: Tx,
   entityId: number,
@@ -318,7 +320,7 @@ async function readParent(
   return parent.id;
 }
 
-/** The ids of the groups that a body names; undefined where it names none. */
+/** Returns the ids of the groups in a body; undefined if it has none. */
 async function readGroups(tx: Tx, entityId: number, identifiers: string[] | undefined): Promise<number[] | undefined> {
   if (identifiers === undefined) return undefined;
   const ids = await listAppGroupIds(tx, entityId, identifiers);
@@ -327,7 +329,7 @@ async function readGroups(tx: Tx, entityId: number, identifiers: string[] | unde
   return [...ids.values()];
 }
 
-/** The members of a body that made a difference. */
+/** Returns the members of a body that changed. */
 function changedMembers(before: AppSettings, after: AppSettings): string[] {
   const changed = Object.entries(MEMBERS).filter(([setting]) => {
     const key = setting as keyof AppSettings;
@@ -337,8 +339,7 @@ function changedMembers(before: AppSettings, after: AppSettings): string[] {
 }
 
 /**
- * Refuses a change of who receives personal data, or decides about it, without the right to; `before` is null for a new
- * app.
+ * Refuses to change who receives personal data, or decides about it, without the right. `before` is null for a new app.
  */
 function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, after: AppSettings): void {
   if (rights.has('gdpr_data_manage')) return;
@@ -347,10 +348,7 @@ function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, a
   if (member) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`);
 }
 
-/**
- * What comes from a store account is changed there (reference: Apps, 3); the settings that no store has are changed
- * here.
- */
+/** Refuses to change settings that come from a store account (reference: Apps, 3); other settings may be changed. */
 function refuseChangeOfStoreFetched(changed: readonly string[]): void {
   const fetched = changed.find((member) => OF_THE_STORE.includes(member));
   if (fetched === undefined) return;
@@ -360,7 +358,7 @@ function refuseChangeOfStoreFetched(changed: readonly string[]): void {
   );
 }
 
-/** An app as a caller says it (docs/apps.md). */
+/** Maximum number of an app's domains (docs/apps.md). */
 
 const MAX_DOMAINS = 200;
 
@@ -370,7 +368,7 @@ const HOST =
 const host = text({ max: 260 }).regex(HOST, 'must be a host name, such as www.example.com');
 const WebApp = z.object({ domains: textArray(host, MAX_DOMAINS).optional() });
 
-/** The domains that a body gives a web app; undefined where it gives none. */
+/** Returns the domains of a web app's body; undefined if it has none. */
 function readDomains(domains: unknown): string[] | undefined {
   return validate(WebApp, { domains }, 'body').domains;
 }
@@ -414,7 +412,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
   );
 });
 
-/** Maximum number of sends that learn at once that quiet hours have changed; the others see it when they go on. */
+/** Maximum number of sends that are signaled at once when quiet hours change; the others see it when they continue. */
 const MAX_WOKEN = 100;
 
 const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body, ...who }, deps) => {
@@ -458,7 +456,7 @@ function isRegrouped({ groups }: WholeApp, given: string[] | undefined): boolean
   return given !== undefined && (given.some((id) => !before.includes(id)) || before.some((id) => !given.includes(id)));
 }
 
-/** An app's key to push by is a secret: who has seen it is written down. */
+/** Writes an audit entry for apps' push keys, which are secrets. */
 async function writeDownKeys(db: Queryable, who: { caller: Caller; address: string }, apps: WholeApp[]): Promise<void> {
   const shown = seesFcmKey(who.caller) ? apps.filter(({ fcmKey }) => fcmKey !== null) : [];
   if (shown.length === 0) return;

@@ -1,3 +1,5 @@
+/** The routes of data categories. */
+
 import * as api from '../../api/apps/data-wallet.ts';
 import { DEFAULT_CATEGORIES } from '../../domain/apps/wallet-defaults.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -18,7 +20,7 @@ const defaults = DEFAULT_CATEGORIES.map(({ description: body, ...category }) => 
   ...category,
 }));
 
-/** The default categories, then those of the app (reference: Data wallet). */
+/** The default categories, then the app's (reference: Data wallet). */
 export const dataCategoryRoutes: Route[] = walletRoutes(api.dataCategories, {
   defaults: {
     technicalNames: defaults.map((category) => category.technicalName),
@@ -42,7 +44,7 @@ export const dataCategoryRoutes: Route[] = walletRoutes(api.dataCategories, {
       body: body.description ?? {},
     }),
   update(tx, { entityId }, { id }, body) {
-    // Here and not in the schema: of a default category the 405 comes first.
+    // Not in the schema: for a default category the 405 comes first.
     const name = body.technical_name ?? refuseField('technical_name', 'is required');
     return updateWalletText(tx, entityId, id, { technicalName: name, title: body.title, body: body.description });
   },

@@ -1,3 +1,5 @@
+/** The routes of labels. */
+
 import * as api from '../../api/apps/labels.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { deleteLabel, insertLabel, type Label, lockLabel, renameLabel, streamLabels } from '../../store/apps/labels.ts';
@@ -24,7 +26,7 @@ const renameTheLabel = route(
   api.renameLabel,
   async ({ params: { name: before }, body: { new_name }, ...who }, { db }) => {
     const { entityId } = who.caller;
-    // Of two that give the same name at once, the second finds it taken.
+    // A concurrent request with the same name finds it taken.
     return write(
       db,
       async (tx) => {

@@ -1,3 +1,5 @@
+/** The routes of purposes. */
+
 import * as api from '../../api/apps/data-wallet.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
@@ -14,7 +16,7 @@ import type { Queryable } from '../../store/core/database.ts';
 import type { Route } from '../http/route.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-/** What the data is for (reference: Data wallet; the rest of the body and the changes are Millrace's own). */
+/** Purposes of data (reference: Data wallet; the rest of the body and the changes are Millrace's own). */
 export const purposeRoutes: Route[] = walletRoutes(api.purposes, {
   list: (db, { entityId, appId }, address) => listPurposes(db, entityId, appId, address),
   show: showPurpose,
@@ -37,7 +39,7 @@ export const purposeRoutes: Route[] = walletRoutes(api.purposes, {
   remove: (tx, { entityId }, { id }) => deleteWalletText(tx, entityId, id),
 });
 
-/** The elements that are named; refuses the first that is none, or whose recipient is none, of this app. */
+/** Returns the named elements. Refuses the first unknown element or recipient of this app. */
 async function found(tx: Queryable, { entityId, appId }: WalletRef, given: api.PurposeElements): Promise<ElementRef[]> {
   const recipients = new Map((await listRecipients(tx, entityId, appId)).map((each) => [each.technicalName, each]));
   return given.map((asked, index) => {

@@ -1,3 +1,5 @@
+/** The routes of push certificates, and the reading of a certificate with its key. */
+
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import * as api from '../../api/apps/push-certificates.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -15,11 +17,11 @@ import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { requireApp } from './find-app.ts';
 
-/** One block of a PEM file (RFC 7468): the label of its marks, and what stands between them. */
+/** A block of a PEM file (RFC 7468): its label and its content. */
 type Block = { label: string; body: string };
 
 const MARK = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
-/** The types of keys that are not encrypted, by the labels of their blocks. */
+/** Types of unencrypted keys, by label. */
 const KEY_TYPES = { 'PRIVATE KEY': 'pkcs8', 'RSA PRIVATE KEY': 'pkcs1', 'EC PRIVATE KEY': 'sec1' } as const;
 type KeyLabel = keyof typeof KEY_TYPES;
 
@@ -30,9 +32,9 @@ const WITH_PASSPHRASE =
 const LOST_PLUS = ': its + signs were lost on the way, so percent-encode it in a web form (curl --data-urlencode)';
 
 /**
- * A push certificate and its key as they were given: one of each, with whatever else a file has around them (a file
- * that holds both may be given twice). Refuses by name what is none of these, or encrypted, or has expired by `now`,
- * and a key of another certificate. The certificate comes out as PEM of its own, the key as PEM in PKCS #8.
+ * Reads a push certificate and its key: one of each, among other content of a file; a file with both may be given
+ * twice. Refuses by name other content, encrypted keys, a certificate expired by `now`, and a key of another
+ * certificate. Returns the certificate as PEM, and the key as PEM in PKCS #8.
  */
 export function readPushCertificate(given: { x509_pem: string; pkey_pem: string }, now: Date): NewPushCertificate {
   const certificate = readCertificate(given.x509_pem);
@@ -86,7 +88,7 @@ function isKeyLabel(label: string): label is KeyLabel {
   return Object.hasOwn(KEY_TYPES, label);
 }
 
-/** The blocks whose marks belong together, in one pass. */
+/** Returns the blocks with matching marks, in one pass. */
 function blocksOf(pem: string): Block[] {
   const marks = [...pem.matchAll(MARK)];
   return marks.flatMap((begin, index) => {
@@ -96,19 +98,19 @@ function blocksOf(pem: string): Block[] {
   });
 }
 
-/** Lines may end, be indented and be as long as they like. */
+/** Decodes a block. Lines may have any end, indent and length. */
 function bytesOf({ body }: Block): Buffer {
   return Buffer.from(body.replaceAll(/\s+/g, ''), 'base64');
 }
 
-/** A form that isn't encoded turns each + into a space, within a line. */
+/** Returns a hint: an unencoded form turns each + into a space within a line. */
 function hintOf({ body }: Block): string {
   return /[A-Za-z0-9/=] +[A-Za-z0-9/=]/.test(body) ? LOST_PLUS : '';
 }
 
-/** The subject's name in one line, the most specific part last to first as RFC 4514 has it, and its UID. */
+/** Returns the subject's name in one line, the most specific part first as in RFC 4514, and its UID. */
 function readSubject({ subject }: X509Certificate): { subject: string; uid: string | null } {
-  // A line per part, of several names where they are joined by +; their values are escaped.
+  // A line per part; several names of a part are joined by +, and values are escaped.
   const parts = (subject || '')
     .split('\n')
     .filter((part) => part !== '')

@@ -1,3 +1,5 @@
+/** The routes of recipients. */
+
 import * as api from '../../api/apps/data-wallet.ts';
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT } from '../../domain/apps/wallet-defaults.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
@@ -17,7 +19,7 @@ import type { Queryable } from '../../store/core/database.ts';
 import type { Route } from '../http/route.ts';
 import { walletRoutes } from './wallet-routes.ts';
 
-/** The default recipient, then those of the app (reference: Data wallet). */
+/** The default recipient, then the app's (reference: Data wallet). */
 export const recipientRoutes: Route[] = walletRoutes(api.recipients, {
   defaults: {
     technicalNames: [DEFAULT_RECIPIENT.technicalName],
@@ -45,7 +47,7 @@ export const recipientRoutes: Route[] = walletRoutes(api.recipients, {
   remove: (tx, { entityId }, { id }) => deleteRecipient(tx, entityId, id),
 });
 
-/** The elements with their categories; refuses the first whose category the app does not have. */
+/** Returns the elements with their categories. Refuses the first unknown category of the app. */
 async function categorised(
   tx: Queryable,
   { entityId, appId }: WalletRef,

@@ -1,3 +1,5 @@
+/** The routes of user token keys. */
+
 import * as api from '../../api/apps/user-token-keys.ts';
 import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import { refuse } from '../../domain/core/refusal.ts';
@@ -34,7 +36,7 @@ const createKey = route(
   async ({ params: { app_identifier }, keepReply, ...who }, { db, secrets }) => {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
-      // Held: of two who make the second key at once, one is refused.
+      // Locked: of two concurrent requests for the second key, one is refused.
       const app = (await lockApp(tx, entityId, app_identifier)) ?? refuse(404, 'not_found', 'App not found');
       const key =
         (await insertAppTokenKey(tx, secrets, entityId, app.id)) ??

@@ -1,3 +1,5 @@
+/** Routes that all parts of a data wallet share: list, view, create, change, delete. */
+
 import type { z } from 'zod';
 import type * as api from '../../api/apps/data-wallet.ts';
 import type { Nothing } from '../../api/core/operation.ts';
@@ -9,28 +11,28 @@ import { streamedList } from '../http/reply.ts';
 import { type Handle, type Route, route } from '../http/route.ts';
 import { holdWallet, ownWallet } from './own-wallet.ts';
 
-/** `id` and `identifier` are null of a default one, which stands in no table. */
+/** A stored object; `id` and `identifier` are null for a default one, which is in no table. */
 type Kept = { id: number | null; identifier: string | null; technicalName: string };
 type Made = { id: number; identifier: string };
 type NamedBody = z.ZodObject & z.ZodType<{ technical_name?: string | undefined }>;
 
 type Defaults = { technicalNames: readonly string[]; mayNotChange: string; mayNotDelete: string };
 
-/** How a kind of thing in a data wallet is kept. */
+/** How one kind of object is stored. */
 type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType> = {
-  /** Default ones are neither changed nor deleted, and nobody else has their technical names. */
+  /** Default objects can't be changed or deleted, and their technical names are reserved. */
   defaults?: Defaults;
-  /** In the order of answers; with `address`, the one of that identifier or technical name. */
+  /** In order of responses; with `address` the one with that identifier or technical name. */
   list(db: Queryable, wallet: WalletRef, address?: string): Promise<K[]>;
   show(kept: K): z.input<R>;
-  /** Null where the technical name is taken. */
+  /** Null if the technical name is taken. */
   insert(tx: Queryable, wallet: WalletRef, body: z.output<C>): Promise<{ identifier: string } | null>;
-  /** False where it is. */
+  /** False if the technical name is taken. */
   update(tx: Queryable, wallet: WalletRef, kept: K & Made, body: z.output<U>): Promise<boolean>;
   remove(tx: Queryable, wallet: WalletRef, kept: K & Made): Promise<void>;
 };
 
-/** List, view, create, change by PUT and PATCH, which are the same, and delete. */
+/** Returns the routes list, view, create, change (PUT and PATCH are the same) and delete. */
 export function walletRoutes<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType>(
   operations: api.WalletOperations<C, U, R>,
   kept: WalletPart<K, C, U, R>,
@@ -89,7 +91,7 @@ export function walletRoutes<K extends Kept, C extends NamedBody, U extends Name
   ];
 }
 
-/** A wallet has a bound of its own: its place bounds how many of its lists are in memory. */
+/** Yields a list in one piece: a wallet has a size limit of its own, and slots bound how many lists are in memory. */
 async function* inOnePiece<T>(list: () => Promise<T>): AsyncGenerator<T> {
   yield await list();
 }
@@ -119,10 +121,10 @@ function refuseTaken({ name }: { name: string }): never {
   return refuseField('technical_name', `is already that of another ${name} of this app`);
 }
 
-/** Lists come as a whole: so large may one be. */
+/** Maximum size of a list, which is sent as a whole. */
 const MAX_MIB = 20;
 
-/** After a change, in its transaction: a wallet whose lists would be too large to be answered. */
+/** Refuses a change after which a list would be too large to send. Call it in the transaction of the change. */
 async function refuseTooLarge(tx: Queryable, { entityId, appId }: WalletRef): Promise<void> {
   if ((await findWalletBytes(tx, entityId, appId)) <= MAX_MIB * 1024 ** 2) return;
   refuse(

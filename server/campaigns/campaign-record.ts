@@ -1,3 +1,5 @@
+/** Campaigns as the API shows them. */
+
 import type * as api from '../../api/campaigns/campaigns.ts';
 import { showFilters } from '../../domain/analytics/segment-filters.ts';
 import { campaignWarnings } from '../../domain/campaigns/campaign-body.ts';
@@ -15,7 +17,7 @@ import { findControlGroupFigures } from '../../store/sends/control-group-days.ts
 import { findRollup } from '../../store/sends/report-rollups.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
 
-/** Campaigns as a list has them, in their order. */
+/** Returns campaigns for a list, in order. */
 export async function showCampaigns(
   db: Queryable,
   entityId: number,
@@ -30,7 +32,7 @@ export async function showCampaigns(
   }));
 }
 
-/** A campaign with its whole body. */
+/** Returns a campaign with its whole body. */
 export async function showDetails(db: Queryable, entityId: number, campaign: Campaign): Promise<api.CampaignDetails> {
   const { filters, type, notifLimit } = campaign;
   const includes = { push: campaign.includesPush, inapp: campaign.includesInapp };
@@ -80,7 +82,7 @@ async function readStats(db: Queryable, entityId: number, campaigns: readonly Ca
   };
 }
 
-/** Each with its message, as `show` has it. A campaign without variants has one: itself. */
+/** Returns the variants, each with its message. A campaign without variants is its only one. */
 function showVariants<Shown>(
   { id, identifier, name, params, variants }: Campaign,
   stats: Stats,

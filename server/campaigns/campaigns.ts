@@ -1,3 +1,5 @@
+/** The routes of campaigns: create, change, launch, cancel, list, plan. */
+
 import * as api from '../../api/campaigns/campaigns.ts';
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
@@ -46,7 +48,7 @@ import { showCampaigns, showDetails } from './campaign-record.ts';
 
 const ENDED = ['finished', 'canceled', 'failed'];
 
-/** The coming sends of a campaign to an audience; of a draft, as if it were launched now. */
+/** Shows the coming sends of a campaign to an audience; a draft's as if it were launched now. */
 const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, caller: { entityId } }, { db }) => {
   const campaign =
     (await findCampaignByKey(db, entityId, params.identifier)) ?? refuse(404, 'not_found', 'Campaign not found');
@@ -59,7 +61,7 @@ const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, 
   }
   if (ENDED.includes(campaign.status)) return { sends: [], has_more: false };
   const zones = await listDeviceZones(db, entityId, campaign.appId);
-  // How many of them filters find is known once the audience is.
+  // The number of devices that filters find is known once the audience is.
   const audience = zones.map(({ timezone, utcOffset: utcOffsetMinutes, devices }) => ({
     zone: zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone),
     devices: campaign.filters === null ? devices : null,
@@ -85,7 +87,10 @@ const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, 
 type Who = Circumstances & { caller: Caller };
 
 const V3_LIMIT = 20;
-/** So many sends hear at once that their campaign is canceled; the others see it when they go on. */
+/**
+ * Maximum number of sends that are signaled at once when their campaign is canceled; the others see it when they
+ * continue.
+ */
 const MAX_WOKEN = 100;
 
 const listAll = route(api.listCampaigns, async ({ query, version, ...who }, { db, streamedLists }) => {
@@ -186,7 +191,7 @@ function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void 
   }
 }
 
-/** Why its filters may find no person. */
+/** Returns why its filters may find no person. */
 async function failureOf(
   tx: Tx,
   entityId: number,
@@ -195,7 +200,7 @@ async function failureOf(
   return filters && findErasureFailure(tx, entityId, filters);
 }
 
-/** A classic campaign begins with the first of its zones. */
+/** Starts the run; a classic campaign begins in the first of its zones. */
 async function startRun(
   tx: Tx,
   entityId: number,
@@ -228,7 +233,7 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
   return canceled;
 });
 
-/** The campaign is the caller's entity's, and of a type that they may act on. */
+/** Locks a campaign of the caller's entity, of a type that the caller may use. */
 async function lockOwn(
   tx: Tx,
   { caller }: Who,
@@ -284,14 +289,14 @@ async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
   return { campaign_id: identifier, ...(apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier }) };
 }
 
-/** `before`: the variants of the draft that the body replaces. */
+/** `before`: the draft's variants that the body replaces. */
 async function readSettings(
   tx: Tx,
   entityId: number,
   body: CampaignBody,
   before: readonly CampaignVariant[] | null,
 ): Promise<CampaignSettings> {
-  // What the filters name stays until the transaction ends.
+  // Segments that the filters name stay until the transaction ends.
   await lockSegments(tx, entityId);
   const app = await findApp(tx, entityId, body.app_id);
   const [now, filters] = [new Date(), audienceOf(body)];
@@ -319,12 +324,12 @@ async function readSettings(
   };
 }
 
-/** Null: everybody, or the users that each message names. */
+/** Returns the filters; null: all people, or the users that each message names. */
 function audienceOf({ type, filters }: CampaignBody): SegmentFilters | null {
   return type === 'transactional' || !filters || filters.blocks.length === 0 ? null : filters;
 }
 
-/** A variant keeps the identifier that it had under its name. */
+/** Keeps the identifiers of variants by their names. */
 function identifyVariants(
   variants: readonly NewVariant[],
   before: readonly CampaignVariant[] | null,

@@ -1,3 +1,5 @@
+/** The route of campaign logs. */
+
 import * as api from '../../api/sends/campaign-logs.ts';
 import { refuse, refuseFields } from '../../domain/core/refusal.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
@@ -34,10 +36,7 @@ const report = route(api.reportCampaignLogs, async ({ query: { apps: asked, from
   return resultOf(deps, standing, begun);
 });
 
-/**
- * The file of each app that stands, and a new job for those without one. A report whose start is too far back by now
- * can still be had.
- */
+/** Finds each app's file, or begins a new job. A report whose start is too far back by now can still be read. */
 async function findOrBegin(
   tx: Tx,
   { secrets }: RouteDependencies,
@@ -56,7 +55,7 @@ async function findOrBegin(
       refuseFields(logStartErrors(window, now, REPORT_DAYS));
       begun.push(await insertSharedFileJob(tx, secrets, entityId, file, userId));
     }
-    // Written down when it is begun, and when its link is handed out.
+    // Audited when it is begun, and when its link is shown.
     if (found?.state === 'finished' || !found) audited.push({ app, file: (found ?? begun.at(-1)!).identifier });
   }
   await auditEach(

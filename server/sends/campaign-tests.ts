@@ -1,3 +1,5 @@
+/** Tests of campaigns: send a campaign's message to testers' devices. */
+
 import * as api from '../../api/sends/campaign-tests.ts';
 import { placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
@@ -20,7 +22,7 @@ import { type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { MAX_DECISIONS, newMessages, showDecision, textsOf } from './transactional.ts';
 
-/** Its in-app messages wait no longer for the testers' devices. */
+/** How long a test's in-app messages wait for the testers' devices. */
 const TEST_MS = DAY_MS;
 
 const test = route(
@@ -95,10 +97,7 @@ function refuseVars(
   );
 }
 
-/**
- * The message of the campaign as it is now, without what chooses its people and times. A variant alone is all of its
- * campaign.
- */
+/** Returns the campaign's message without its audience and times. A test of a variant has only that variant. */
 function settingsOfTest(campaign: Campaign, variant: CampaignVariant | null, now: Date): CampaignSettings {
   return {
     ...campaign,
@@ -132,7 +131,7 @@ const view = route(api.viewCampaignTest, async ({ params: { request_id: requestI
   });
 });
 
-/** It is the same for all results. */
+/** Removes the request's id, which is the same for all results. */
 function withoutRequest({ requestId: _, ...shown }: ReturnType<typeof showDecision>) {
   return shown;
 }

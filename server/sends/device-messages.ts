@@ -1,3 +1,5 @@
+/** The routes by which devices get their in-app messages and register their user. */
+
 import * as api from '../../api/sends/device-messages.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';

@@ -1,3 +1,5 @@
+/** The route that checks an app's push provider. */
+
 import * as api from '../../api/sends/push-providers.ts';
 import { findPushProvider as findProvider } from '../../connectors/push/catalog.ts';
 import type { PushContext, PushFinding } from '../../connectors/push/contract.ts';
@@ -76,7 +78,7 @@ async function ask(stored: OpenedPushProvider, context: PushContext): Promise<Pu
     ];
   }
   const settings = provider.settings.safeParse(wholePushSettings(stored));
-  // An earlier version may have taken what this one does not.
+  // An earlier version may have accepted these settings.
   if (!settings.success) {
     return settings.error.issues.map(({ path, message }) => ({
       severity: 'error',

@@ -1,3 +1,5 @@
+/** The push providers of an app, one for each platform: routes and settings. */
+
 import * as api from '../../api/sends/push-providers.ts';
 import { secretMembers } from '../../connectors/core/contract.ts';
 import { findPushProvider as findKnownProvider, pushProviders } from '../../connectors/push/catalog.ts';
@@ -46,7 +48,7 @@ const setProvider = route(
       const before = await findPushProvider(tx, entityId, appId, platform);
       const stored = openStoredProvider(secrets, entityId, appId, before);
       const { changed, ...after } = readPushSettings(provider, body.settings, stored);
-      // Tokens and texts go there.
+      // Tokens and texts are sent to this address.
       if (changed.includes('endpoint')) requireRightOfField(api.updatePushProvider, who.caller, api.ENDPOINT);
       await upsertPushProvider(tx, secrets, entityId, appId, platform, after);
       const details = {
@@ -79,7 +81,7 @@ const deleteProvider = route(
   },
 );
 
-/** Held: of two who change its providers at once, one goes first. */
+/** Locks the app, so that two changes of its providers wait for each other. */
 async function holdApp(tx: Tx, entityId: number, identifier: string): Promise<number> {
   const app = (await lockApp(tx, entityId, identifier)) ?? refuse(404, 'not_found', 'App not found');
   return app.id;
@@ -87,7 +89,7 @@ async function holdApp(tx: Tx, entityId: number, identifier: string): Promise<nu
 
 export const pushProviderRoutes: Route[] = [viewProvider, setProvider, deleteProvider];
 
-/** The provider of a name that a caller gives for a platform. */
+/** Returns the provider with this name for a platform, or refuses. */
 function providerFor(platform: PushPlatform, name: string): AnyPushProvider {
   const fitting = pushProviders
     .filter(({ platforms }) => platforms.includes(platform))
@@ -99,7 +101,7 @@ function providerFor(platform: PushPlatform, name: string): AnyPushProvider {
   return found;
 }
 
-/** Settings as a caller gives them, and the names of the members that change. Secrets that are left out stay. */
+/** Returns the given settings, and the names of changed members. Secrets that are left out stay. */
 function readPushSettings(
   provider: AnyPushProvider,
   given: SettingValues,
@@ -114,10 +116,7 @@ function readPushSettings(
   return { provider: provider.name, ...split, vapidKeys: null, changed: isSame ? changed : ['provider', ...changed] };
 }
 
-/**
- * Millrace makes the pair at first use, keeps it from then on, and takes one that browsers have subscribed to
- * elsewhere.
- */
+/** Makes the VAPID keys at first use and keeps them, or takes a pair to which browsers have subscribed elsewhere. */
 function readWebPush(
   provider: AnyPushProvider,
   given: SettingValues,
@@ -144,7 +143,7 @@ function madeKeys(): StoredVapidKeys {
   return { publicKey, privateKey };
 }
 
-/** In the place of each secret, whether it is set. */
+/** Shows instead of each secret whether it is set. */
 function showPushProvider(platform: PushPlatform, stored: StoredPushProvider | null): api.PushProvider {
   if (stored === null) return { platform, provider: SANDBOX, settings: {}, updated_at: null };
   const { provider, settings, secretNames, vapidPublicKey, updatedAt } = stored;

@@ -1,3 +1,5 @@
+/** The routes of transactional messages: send, cancel, report. */
+
 import type { z } from 'zod';
 import * as api from '../../api/sends/transactional.ts';
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
@@ -90,7 +92,10 @@ function requestOf(
   };
 }
 
-/** The running transactional campaigns of these keys; refuses as the reference says (Transactional messages, 1). */
+/**
+ * Finds the running transactional campaigns of these keys, or refuses as the reference says (Transactional messages,
+ * 1).
+ */
 async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly string[]): Promise<Campaign[]> {
   const found = await listCampaignsByKeys(tx, entityId, keys);
   const campaigns = keys.map((key, index) => {
@@ -119,7 +124,7 @@ export async function newMessages(
   });
 }
 
-/** The values as they stand in messages; those that are none are left out. Null where there are none. */
+/** Returns the values as texts, without those that are none; null if there are none. */
 export function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
   const texts = Object.entries(vars).flatMap(([name, value]) => {
     const said = templateText(value);
@@ -152,7 +157,7 @@ function refuseUnknown(): never {
 
 async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
   const { identifier, state, messageCount, receivedAt, sendAt, endedAt } = found;
-  // Before the codes, which are those of at least so many messages.
+  // Read before the codes, so that these cover at least as many messages.
   const processed = messageCount - (await countMessagesLeft(db, found));
   const { codes, nextAt } = await countCodes(db, found.entityId, found.id);
   return {
@@ -207,7 +212,7 @@ const report = route(api.reportMessages, async ({ params, query, ...who }, { db 
   });
 });
 
-/** The days asked for, within the last 30 (reference: Transactional messages, 2). */
+/** Returns the requested days within the last 30 (reference: Transactional messages, 2). */
 function reportPeriod(
   { startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined },
   now: Date,

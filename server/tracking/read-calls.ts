@@ -102,8 +102,8 @@ export function rawOf(given: unknown, beneath: Fields, maxChars: number): string
 
 function deviceFirst(context: unknown, beneath: Fields): unknown {
   const id = deviceIdIn(context) ?? deviceIdIn(beneath);
-  const { device: told, ...others } = fieldsOf(context) ?? { device: context };
-  const device = fieldsOf(told);
+  const { device: given, ...others } = fieldsOf(context) ?? { device: context };
+  const device = fieldsOf(given);
   return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
 }
 

@@ -113,7 +113,7 @@ async function refuseTooMany(tx: Tx, entityId: number, asked: AskedByDevice): Pr
       `There were ${MAX_A_DAY} requests of this type within a day, the most of a device and of a person`,
     );
   }
-  // Invented devices must not keep a person from asking for whom the app's server vouches.
+  // Invented devices must not block a person that the app's server vouches for.
   if (asked.userId !== null) return;
   const { appId } = asked.device;
   const untilWithin = await secondsUntilWithin(tx, entityId, appId, RATES_OF_DEVICES);

@@ -14,7 +14,7 @@ const CLOCK_SKEW_SECONDS = 60;
 const ALGORITHM = 'HS256';
 
 /**
- * Returns the user for whom a token vouches: a JWT (RFC 7519), signed by one of the app's keys with HS256, with `sub`
+ * Returns the user that a token vouches for: a JWT (RFC 7519), signed by one of the app's keys with HS256, with `sub`
  * and an `exp` at most an hour away (docs/user-tokens.md). Refuses any other token with 401, and says why without
  * quoting it.
  */

@@ -12,12 +12,12 @@ export async function findCrash(db: Queryable, entityId: number, identifier: str
   );
 }
 
-/** Rows that are held at once. */
+/** Number of rows in memory. */
 const PORTION = 1_000;
 
 type CrashOccurrence = { id: string; at: Date };
 
-/** By date, then id, a portion at a time; between portions no transaction is open. */
+/** Yields a crash's errors by date, then id, in portions; no transaction is open between them. */
 export async function* listCrashOccurrences(
   db: Database,
   entityId: number,
@@ -25,7 +25,7 @@ export async function* listCrashOccurrences(
   { from, until }: { from: Date | null; until: Date | null },
 ): AsyncGenerator<CrashOccurrence> {
   for (let after: [at: string, id: string] = [from?.toISOString() ?? '-infinity', '0']; ;) {
-    // By events_by_crash; rows of the same time are few.
+    // Uses the index events_by_crash; few rows have the same time.
     const { rows } = await db.query<{ id: string; at: Date; exact: string }>(
       `SELECT id::text, happened_at AS at, happened_at::text AS exact FROM events
        WHERE entity_id = $1 AND app_id = $2 AND crash_id = $3 AND happened_at >= $4::timestamptz

@@ -5,13 +5,16 @@ import { cancelCampaignRun, updateCampaignStatus } from '../campaigns/campaign-r
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
-/** Filters that would find more people since an erasure removed a value: finds them, and fails what they belong to. */
+/**
+ * Filters that would find more people after an erasure removed values: finds them, and fails their segments and
+ * campaigns.
+ */
 
 type StoredSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'failure', { filters: SegmentFilters }>;
 type StoredFunnel = Row<'funnels', 'identifier' | 'name', { steps: FunnelStep[] }>;
 
 /**
- * Returns why filters may find no person: an erasure widened them, or a segment or funnel they name. Null: they may.
+ * Returns why filters find no person: an erasure widened them, or a segment or funnel that they name. Null if none did.
  */
 export async function findErasureFailure(
   db: Queryable,
@@ -36,7 +39,7 @@ function namesOf(filters: SegmentFilters): { segments: string[]; funnels: string
   };
 }
 
-/** Each segment is looked at once, however many name it. No segment names itself by way of others. */
+/** Looks at each segment once. No segment names itself through others. */
 function namedBy(segments: readonly StoredSegment[], funnels: readonly StoredFunnel[]): Named {
   const stored = new Map(segments.map((segment) => [segment.identifier, segment]));
   const steps = new Map(funnels.map((funnel) => [funnel.identifier, funnel]));
@@ -55,7 +58,7 @@ function namedBy(segments: readonly StoredSegment[], funnels: readonly StoredFun
 
 const SEGMENT = 's.id, s.identifier, s.name, s.filters, s.failure';
 
-/** The segments of these identifiers, and those that they name by way of others; without static ones. */
+/** Lists these segments, and those that they name through others, without static ones. */
 export async function listReached(
   db: Queryable,
   entityId: number,
@@ -72,10 +75,10 @@ export async function listReached(
   );
 }
 
-/** Whether JSON that Millrace wrote may have this member. A quote within a text has a backslash before it. */
+/** Returns SQL for whether JSON from Millrace may have this member. A quote within a text has a backslash before it. */
 const hasMember = (column: string, member: string): string => `strpos(${column}::text, '"${member}":') > 0`;
 
-/** Funnels with a step from which erasures removed details; of these identifiers, or all. */
+/** Lists funnels with a step that lost details by erasures; of these identifiers, or all. */
 async function listErasedFunnels(
   db: Queryable,
   entityId: number,
@@ -92,13 +95,13 @@ async function listErasedFunnels(
 }
 
 const PAGE = 100;
-/** Members of filters without which no erasure can have changed them. */
+/** Only filters with one of these members can be changed by an erasure. */
 const CHANGED_BY = ['values_erased', 'segment_identifiers', 'funnel_identifier'];
 
 /**
- * Fails each segment, and each launched campaign that has not ended, whose filters would find more people since a value
- * was removed. What a campaign has not sent is not sent. A draft says why it can't be launched. The entity's segments
- * are locked.
+ * Fails segments, and open launched campaigns, whose filters would find more people since a value was removed; cancels
+ * what the campaigns have not sent. A draft gets the reason why it can't be launched. The caller has locked the
+ * entity's segments.
  */
 export async function failWidened(tx: Tx, entityId: number): Promise<void> {
   const segments = readRows<StoredSegment>(
@@ -127,7 +130,7 @@ export async function failWidened(tx: Tx, entityId: number): Promise<void> {
 
 type OpenCampaign = Row<'campaigns', 'id', { filters: SegmentFilters }> & { status: string };
 
-/** Without the copies that tests send: these go to the people that a test names, whatever the filters. */
+/** Lists open campaigns, without copies for tests: these go to the people that a test names. */
 async function listOpenCampaigns(tx: Tx, entityId: number, after: number): Promise<OpenCampaign[]> {
   return readRows<OpenCampaign>(
     await tx.query(

@@ -1,13 +1,10 @@
 import type { DayPeriod } from '../../domain/analytics/day-period.ts';
 import { type Database, read } from '../core/database.ts';
 
-/**
- * Of the events of one log type and name: how many on each day, in epoch seconds of its midnight, and in how many
- * sessions in all.
- */
+/** Counts of the events of one log type and name: by day, in epoch seconds of its midnight, and of sessions in all. */
 export type EventHits = { days: Map<number, number>; sessions: number };
 
-/** By `hitsKey`. Costs as much as the period has events. */
+/** Returns counts by `hitsKey`. Costs grow with the events of the period. */
 export async function countEventHits(
   db: Database,
   entityId: number,
@@ -16,7 +13,7 @@ export async function countEventHits(
   signal?: AbortSignal,
 ): Promise<Map<string, EventHits>> {
   type Row = { log_type: number; name: string; day: number | null; count: number };
-  // By the primary key of events, in the partitions of the period. A session may go over midnight.
+  // Uses the primary key of events in the partitions of the period. A session may last over midnight.
   const rows = await read(
     db,
     async (tx) =>

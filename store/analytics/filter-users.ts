@@ -1,12 +1,12 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** A segment, or a campaign that has not ended, whose filters name something. */
+/** A segment or open campaign whose filters name something. */
 export type FilterUser = Row<'segments', 'identifier' | 'name'> & { kind: 'segment' | 'campaign' };
 
 /**
- * Whose filters name a segment or a campaign by one of its identifiers, but for itself; at most `limit`. Filters are
- * JSON as Millrace wrote it, in which an identifier stands in quotes. Reads all filters of the entity.
+ * Lists at most `limit` users of a segment or a campaign, by one of its identifiers, except itself. Filters are JSON
+ * from Millrace, in which an identifier stands in quotes. Reads all filters of the entity.
  */
 export async function listFilterUsers(
   db: Queryable,

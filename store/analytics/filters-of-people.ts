@@ -23,13 +23,13 @@ type Filtered = FilterTable & {
   otherColumns: string;
   holds: string;
   erasedBy: string;
-  /** What else becomes of rows whose filters change. */
+  /** Called with the rows whose filters change. */
   changed?: (tx: Tx, entityId: number, ids: readonly number[]) => Promise<void>;
 };
 
 /**
- * Values that filters and steps of funnels compare with. Erasure removes those that mean a person (`meaningOf`). The
- * rest stays, and is listed in the request and the receipt (gdpr/kept-values.ts).
+ * Values in filters and steps of funnels. Erasure removes those that mean a person (`meaningOf`). The rest stays, and
+ * is listed in the request and the receipt (gdpr/kept-values.ts).
  */
 export function filtersOfPeople({ name, column, otherColumns, holds, erasedBy, changed }: Filtered): ErasingLocation {
   const foundBy = 'a value that equals the id, if it [means the person](#values-of-filters)';
@@ -63,7 +63,7 @@ export function filtersOfPeople({ name, column, otherColumns, holds, erasedBy, c
         const ids = page.filter(({ stored }) => listFilterValues(stored).some(isPersons)).map(({ id }) => id);
         if (ids.length === 0) continue;
         total += await write(db, async (tx) => {
-          // Nothing names what changes here meanwhile.
+          // Keeps others from naming these segments meanwhile.
           await lockSegments(tx, entityId);
           const changes = await removeValues(tx, { name, column }, entityId, ids, isPersons);
           await changed?.(tx, entityId, changes);
@@ -109,7 +109,7 @@ type StoredRow = { id: number; identifier: string; stored: StoredFilters };
 
 const PAGE = 100;
 
-/** All rows of the entity that have filters, along the primary key. */
+/** Yields the entity's rows with filters, along the primary key. */
 export async function* listFilterPages(
   db: Queryable,
   { name, column }: FilterTable,
@@ -129,9 +129,9 @@ export async function* listFilterPages(
 }
 
 /**
- * Returns a rule for the values that mean one of the people. Under a key that holds ids by its name these are the ids
- * of its type; under any other key those that are vouched for, if they are distinctive or staff marked the attribute as
- * an identifier. `FR` as a country stays when the user FR is erased.
+ * Returns a rule for the values that mean one of the people. Under a key that holds ids by its name: ids of that type.
+ * Under other keys: confirmed ids, if they are distinctive or staff marked the attribute as an identifier. So `FR` as a
+ * country stays when the user FR is erased.
  */
 export async function meaningOf(
   db: Queryable,
@@ -149,12 +149,12 @@ export async function meaningOf(
   };
 }
 
-/** The ids of people, each behind its type. */
+/** Returns the ids of people, each with its type before it. */
 function idsWithTypes(people: readonly KnownBy[]): Set<string> {
   return new Set(people.map(({ customerType, customerId }) => `${customerType} ${customerId}`));
 }
 
-/** Which texts name one of them. Nearly all filters name no person, and cost no query. */
+/** Returns the texts that name one of the people. Nearly all filters name none, and cost no query. */
 export async function listNaming(
   db: Queryable,
   entityId: number,

@@ -1,23 +1,25 @@
+/** SQL of funnels: the events that count, and chains of steps by window functions. */
+
 import type { DetailPairs, StepEvent } from '../../domain/analytics/funnel.ts';
 import { personSql } from './people.ts';
 
-/** A funnel as it is asked of the events. */
+/** A funnel with the ids of its apps. */
 export type FunnelQuery = {
-  /** Each event that counts, of apps by their ids, once. */
+  /** Each event that counts, once. */
   events: readonly (Omit<StepEvent, 'appId'> & { appId: number })[];
-  /** Of each step what the event's detail must hold: one of these objects; none: anything; null: no event does. */
+  /** For each step the objects of which the detail must hold one; an empty list: any detail; null: no event matches. */
   details: readonly (readonly DetailPairs[] | null)[];
   from: Date;
-  /** Excluded. */
+  /** Not included. */
   until: Date;
   maxSeconds: number;
   aliases: boolean;
-  /** Of people, one in so many is looked at. */
+  /** Looks at one person in this many. */
   oneIn: number;
   breakdown: Breakdown | null;
 };
 
-/** A property of the event, or a field of its device as it is now. */
+/** A property of the event, or a current field of its device. */
 export type Breakdown = { detail: string } | { device: BreakdownField };
 
 const DEVICE_FIELDS = {
@@ -32,28 +34,28 @@ const DEVICE_FIELDS = {
 export type BreakdownField = keyof typeof DEVICE_FIELDS;
 export const BREAKDOWN_FIELDS = Object.keys(DEVICE_FIELDS) as BreakdownField[];
 
-/** One of the parts into which people are divided, by the hash of their key. */
+/** One of the parts into which people are divided, by a hash of their key. */
 export type Shard = { number: number; of: number };
 
-/** Makes a value a parameter of the statement, `$2` or later. */
+/** Adds a value as a parameter of the statement, `$2` or later. */
 export type AddParameter = (value: unknown) => string;
 
 /**
- * `with`: the common table expressions of a statement; `person` with `joins`: whose an event `e` is. `mayCount`: false
- * for an event `e` of people that are not looked at, where that shows before the joins.
+ * `with`: common table expressions. `person`, with `joins`: the person of an event `e`. `mayCount`: false for events of
+ * people that are left out, if the event alone shows it.
  */
 type StatementParts = { with: string; joins: string; person: string; mayCount: string };
 
-/** The parameters of a statement whose $1 is the entity. */
+/** Returns the parameters of a statement whose $1 is the entity. */
 export function parameters(): { values: unknown[]; add: AddParameter } {
   const values: unknown[] = [];
   return { values, add: (value) => `$${values.push(value) + 1}` };
 }
 
 /**
- * `counted` has a row for each event that counts: `person`, `at`, `id`, `mask` (see `maskOf`) and, for a breakdown,
- * `property`. `hash` is of the person: what goes by person is sorted by it first, as numbers are sorted faster than
- * texts. `person` also serves events of the apps `alsoOf`.
+ * Returns SQL for `counted`, with a row for each event that counts: `person`, `at`, `id`, `mask` (see `maskOf`), for a
+ * breakdown `property`, and `hash` of the person, by which rows are sorted first: numbers sort faster than texts.
+ * `person` also serves events of the apps `alsoOf`.
  */
 export function countedSql(
   query: FunnelQuery,
@@ -75,9 +77,9 @@ export function countedSql(
       ${names}, ${add(events.map(maskOf))}::bigint[]))`;
   const [property, device] = breakdownSql(query.breakdown, add);
   const isOfShard = shardCondition(shard, query.oneIn);
-  // As an expression the planner takes it for every second event; as a comparison for hardly any.
+  // The planner expects every second event for an expression, and hardly any for a comparison.
   const mayCount = isOfShard === null ? 'true' : `coalesce(${isOfShard(unjoined)}, true)`;
-  // The names are in `kinds` as well: here they tell the planner how many rows to expect.
+  // The names, which `kinds` has, too, tell the planner how many rows to expect.
   const matched = `SELECT e.happened_at AS at, e.id, ${refinedMask(query, add)} AS mask, ${person} COLLATE "C" AS person${property}
     FROM events e
     JOIN kinds k ON k.app_id = e.app_id AND k.log_type = e.log_type AND k.name COLLATE "C" = e.name
@@ -89,19 +91,18 @@ export function countedSql(
     joins,
     person,
     mayCount,
-    // OFFSET 0: else the columns of which a person is made are sorted as well.
+    // OFFSET 0 keeps the columns of `person` out of the sort.
     counted: `SELECT ${hashOf('person')} AS hash, * FROM (${matched}) matched
       WHERE mask <> 0 ${isOfShard === null ? '' : `AND coalesce(${isOfShard('person')}, false)`} OFFSET 0`,
   };
 }
 
 /**
- * Chains through the first `depth` steps. `levels` has a row for each event that counts, with `p<k>`: the start of the
- * chain that completes step k there; null: none does. A chain that starts later leaves more time, so each level takes
- * the latest start that an earlier row of the person has at the level before (`q<k-1>`): a completion that any chain
- * reaches is then found. Along a person's rows
- * `p<k>` never falls, so the first completion has the least. All levels need the rows by person, time and id, so they
- * are sorted once, and stay so for `GROUP BY hash, person`.
+ * Returns SQL for chains through the first `depth` steps. `levels` has a row for each event that counts, with `p<k>`:
+ * the start of the chain that completes step k there, or null. A chain that starts later leaves more time, so each
+ * level takes the latest start of an earlier row of the person at the level before (`q<k-1>`): this finds every
+ * completion that any chain reaches. `p<k>` never falls along a person's rows, so the first completion has the least.
+ * All levels need rows by person, time and id, so one sort serves them and `GROUP BY hash, person`.
  */
 export function funnelSql(
   query: FunnelQuery,
@@ -116,14 +117,13 @@ export function funnelSql(
   return { ...parts, levels: levelsSql(counted, depth, limit, isBroken) };
 }
 
-/** Those who completed a step, or the step before it (from 1) and not it. */
+/** People who completed a step, or only the step before it (from 1). */
 export type StepOutcome = { step: number; outcome: 'completed' | 'dropped' };
 
 const EVERYBODY: Shard = { number: 0, of: 1 };
 
 /**
- * A query for the people with this outcome, each once, as `person`: their keys, as `personSql` makes them. $1 is the
- * entity.
+ * Returns a query for the people with this outcome, each once, as `person`: the key from `personSql`. $1 is the entity.
  */
 export function funnelPeopleSql(query: FunnelQuery, { step, outcome }: StepOutcome, add: AddParameter): string {
   const { with: tables, levels } = funnelSql({ ...query, breakdown: null }, step + 1, EVERYBODY, add);
@@ -131,10 +131,10 @@ export function funnelPeopleSql(query: FunnelQuery, { step, outcome }: StepOutco
   return `WITH ${tables} SELECT person FROM (${levels}) levels GROUP BY hash, person HAVING ${completed}`;
 }
 
-/** Of an event's mask: the upper half says after which steps it breaks a chain. */
+/** The upper half of a mask has the steps after which the event breaks a chain. */
 const BREAKS_FROM = 32;
 
-/** The lower half has a bit for each step that the event may complete. */
+/** Returns a mask; its lower half has a bit for each step that the event may complete. */
 function maskOf({ steps, breaksAfter }: Pick<StepEvent, 'steps' | 'breaksAfter'>): string {
   return String(
     [...steps, ...breaksAfter.map((step) => BREAKS_FROM + step)].reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n),
@@ -143,7 +143,7 @@ function maskOf({ steps, breaksAfter }: Pick<StepEvent, 'steps' | 'breaksAfter'>
 
 const bit = (number: number) => `(1::bigint << ${number})`;
 
-/** Without the steps whose details the event does not have. */
+/** Removes steps whose details the event lacks. */
 function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   return details.reduce((mask, objects, step) => {
     if (objects === null) return `(${mask} & ~${bit(step)})`;
@@ -153,7 +153,7 @@ function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   }, 'k.mask');
 }
 
-/** Whether the detail of an event `e` matches one of these objects. */
+/** Returns SQL for whether an event's detail matches one of these objects. */
 export function detailsSql(objects: readonly DetailPairs[], add: AddParameter): string {
   const any = objects.map(
     (pairs) =>
@@ -164,7 +164,7 @@ export function detailsSql(objects: readonly DetailPairs[], add: AddParameter): 
   return any.map((all) => `(${all})`).join(' OR ');
 }
 
-/** A number is also found as a text. */
+/** Finds a number also as a text. */
 function pairSql(key: string, value: DetailPairs[string], add: AddParameter): string {
   if (key === '') return `(jsonb_typeof(e.detail) = 'string' AND e.detail #>> '{}' = ${add(String(value))})`;
   const member = `${add(key)}::text`;
@@ -183,7 +183,7 @@ function breakdownSql(breakdown: Breakdown | null, add: AddParameter): [property
 
 const hashOf = (person: string) => `hashtextextended(${person}, 0)`;
 
-/** The sample is drawn by another hash than the shards are. Null: everybody. */
+/** Returns the condition of a shard; null: all people. The sample uses another hash than the shards. */
 function shardCondition({ number, of }: Shard, oneIn: number): ((person: string) => string) | null {
   if (of === 1 && oneIn === 1) return null;
   return (person) =>
@@ -195,7 +195,7 @@ function shardCondition({ number, of }: Shard, oneIn: number): ((person: string)
 
 const EARLIER = `w AS (PARTITION BY hash, person ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;
 
-/** `isBroken`: whether events break chains after a step. */
+/** `isBroken`: returns whether events break chains after a step. */
 function levelsSql(counted: string, depth: number, limit: string, isBroken: (step: number) => boolean): string {
   let rows = `SELECT *, row_number() OVER (PARTITION BY hash, person ORDER BY at, id) AS n, CASE WHEN mask & 1 <> 0 THEN at END AS p0
     FROM (${counted}) counted`;

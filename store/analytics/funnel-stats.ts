@@ -1,3 +1,5 @@
+/** Counts funnels: reads each person's events in parallel sessions, and follows their chains. */
+
 import type { QueryResult } from 'pg';
 import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
 import type { Row } from '../core/camel-row.ts';
@@ -5,29 +7,26 @@ import { type Database, endingOn, type Tx } from '../core/database.ts';
 import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import { countedSql, type FunnelQuery, funnelSql, parameters, type Shard } from './funnel-sql.ts';
 
-/** Of the people who completed a step: how many, their seconds since step 0 in all, and when the last of them did. */
+/** The people who completed a step: their number, their seconds since step 0 in all, and when the last one did. */
 export type StepTotal = { people: number; seconds: number; lastAt: Date | null };
-/** Of one value of the property that divides people, or of all. */
+/** Totals of one value of the breakdown, or of all people. */
 type FunnelTotals = { property: string | null; steps: StepTotal[] };
-/** Events of a kind that people had after a step. */
+/** Events of a kind after a step. */
 type Followed = Row<'events', 'appId' | 'logType' | 'name'> & { people: number; seconds: number };
 
-/** More values than these are none to divide people by. */
+/** Maximum number of values of a breakdown. */
 export const MAX_PROPERTIES = 1_000;
 
-/**
- * A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by
- * one.
- */
+/** Number of a person's events that come as one value; those of a person with more, mostly a robot, come one by one. */
 const MAX_EVENTS_AT_ONCE = 5_000;
-/** A page is 8 MB at the most, and a five hundredth of it as a rule. */
+/** Number of people in a page, which has at most 8 MB and mostly a five hundredth of it. */
 const PEOPLE_PER_PAGE = 100;
 const EVENTS_PER_PAGE = 10_000;
 
 /**
- * Who completed each step. Null: the property has too many values. Postgres sorts the events and hands over each
- * person's: to find the chains by its window functions would take it half of its time. At most `maxEventsAtOnce` of one
- * person are held.
+ * Counts the people who completed each step; null if the property has too many values. Postgres sorts the events and
+ * returns each person's: its window functions would take half of its time to find the chains. At most `maxEventsAtOnce`
+ * of a person are in memory.
  */
 export async function countFunnel(
   db: Database,
@@ -44,13 +43,13 @@ export async function countFunnel(
   return counts.totals();
 }
 
-/** Of each event its time in microseconds since 2000 and its mask, eight bytes each. */
+/** Bytes of an event: its time in microseconds since 2000, and its mask. */
 const EVENT_BYTES = 16;
 const PACKED = 'timestamptz_send(at) || int8send(mask)';
 
 type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; counts: FunnelCounts };
 
-/** Returns those who have too many events to come at once. */
+/** Counts people, and returns those with too many events to come at once. */
 async function countPeople(
   { session, entityId, query, shard, counts }: Part,
   maxEventsAtOnce: number,
@@ -109,7 +108,7 @@ function followAll(chains: FunnelChains, events: Buffer): FunnelChains {
 /** `timestamptz_send` counts from here. */
 const EPOCH_MS = Date.UTC(2000, 0);
 
-/** What people completed, added up by the value of their property. */
+/** Adds up completions by value of the property. */
 class FunnelCounts {
   readonly #rules: ChainRules;
   readonly #byProperty = new Map<string | null, { people: number; micros: number; last: number }[]>();
@@ -124,7 +123,7 @@ class FunnelCounts {
   }
 
   add(property: string | null, { completions }: FunnelChains): void {
-    // There are more than may be shown: which ones matters no more.
+    // There are too many values already.
     if (completions[0] === null || this.#byProperty.size > MAX_PROPERTIES) return;
     const steps = this.#stepsOf(property);
     for (const [step, completion] of completions.entries()) {
@@ -145,7 +144,7 @@ class FunnelCounts {
     return steps;
   }
 
-  /** Null: there are too many values. */
+  /** Returns the totals; null if there are too many values. */
   totals(): FunnelTotals[] | null {
     if (this.#byProperty.size > MAX_PROPERTIES) return null;
     return [...this.#byProperty]
@@ -162,8 +161,8 @@ class FunnelCounts {
 }
 
 /**
- * Of each kind of event in the apps `followed`: who had one in the period after completing the step for the first time,
- * and the seconds to the first such event. A kind that most people had comes first.
+ * Counts, for each kind of event in the apps `followed`, the people who had one after completing the step for the first
+ * time, and the seconds to the first such event. Kinds of most people come first.
  */
 export async function exploreFunnel(
   db: Database,
@@ -204,20 +203,20 @@ export async function exploreFunnel(
   return [...totals.values()].sort((a, b) => b.people - a.people || (a.name < b.name ? -1 : 1));
 }
 
-/** A funnel is bound by one core, so its people are divided among as many sessions. */
+/** Number of sessions that share a funnel's people, since one session is bound by one core. */
 const SHARDS = 2;
 export const FUNNEL_TIMEOUT_MS = 120_000;
 /**
- * Each session sorts the rows of its people once; the planner's own parallel plans sort them nowhere else. It can't
- * know how many devices have one user: it would sort all events to join them, or, of a small app beside a large one,
- * compare each event with each device (100,000 events took 26 s, now 0.3 s). A timeout that runs is not moved, only
- * ended and begun again.
+ * Each session sorts the rows of its people once; the planner's parallel plans sort them elsewhere. It can't know how
+ * many devices have one user: it would sort all events to join them, or, for a small app beside a large one, compare
+ * each event with each device (100,000 events took 26 s, now 0.3 s). A running timeout can't be moved, only ended and
+ * begun again.
  */
 const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = ${FUNNEL_TIMEOUT_MS};
   SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = off; SET LOCAL cursor_tuple_fraction = 1;
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '2s'`;
 
-/** Does a part of the work for each shard, all of them on the same snapshot. */
+/** Does the work of each shard, all on the same snapshot. */
 async function inShards(
   db: Database,
   signal: AbortSignal | undefined,
@@ -225,7 +224,7 @@ async function inShards(
 ): Promise<void> {
   const sessions: Tx[] = [];
   const pids: number[] = [];
-  /** Begins with one message to Postgres: on a busy machine each one waits for its turn. */
+  /** Begins with one message to Postgres: on a busy machine each message waits for its turn. */
   const begin = async (snapshot: string, columns: string) => {
     const session = await db.connect();
     sessions.push(session);
@@ -244,7 +243,7 @@ async function inShards(
     );
     failed = false;
   } finally {
-    // One that still computes is of no use to anybody: its session ends.
+    // Ends sessions that still compute.
     await Promise.all(
       sessions.map(async (session) => {
         if (failed) session.release(true);
@@ -259,8 +258,8 @@ async function inShards(
 }
 
 /**
- * The rows of a query, so many at a time. Postgres makes the next page while one is read; the transaction's end closes
- * the cursor, so each query of a transaction has a name of its own.
+ * Yields the rows of a query in pages. Postgres makes the next page while one is read. The end of the transaction
+ * closes the cursor, so each query of a transaction has its own name.
  */
 async function* pagesOf<Row extends object>(
   session: Tx,
@@ -271,7 +270,7 @@ async function* pagesOf<Row extends object>(
 ): AsyncGenerator<Row[]> {
   const fetchPage = () => {
     const page = session.query<Row>(`FETCH ${size} FROM ${name}`);
-    page.catch(() => {}); // one that is not waited for any more fails with its session
+    page.catch(() => {}); // an unawaited one fails with its session
     return page;
   };
   await session.query(`DECLARE ${name} NO SCROLL CURSOR FOR ${query}`, values);

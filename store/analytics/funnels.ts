@@ -1,3 +1,5 @@
+/** Stored funnels. */
+
 import type { FunnelStep } from '../../domain/analytics/funnel.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -10,13 +12,13 @@ export type Funnel = Row<
   { steps: FunnelStep[] }
 > & { labels: string[] };
 
-// Labels by label_targets_by_target.
+// Labels use the index label_targets_by_target.
 const FUNNELS = `SELECT f.*, ARRAY(
     SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
     WHERE t.entity_id = f.entity_id AND t.target_kind = 'funnel' AND t.target_id = f.id ORDER BY l.name) AS labels
   FROM funnels f`;
 
-/** An entity has so many at most. */
+/** Maximum number of funnels of an entity. */
 export const MAX_FUNNELS = 1_000;
 
 type NewFunnel = Pick<Funnel, 'name' | 'description' | 'maxDuration' | 'steps'> & {
@@ -24,9 +26,9 @@ type NewFunnel = Pick<Funnel, 'name' | 'description' | 'maxDuration' | 'steps'> 
   createdBy: number;
 };
 
-/** Null: the entity has MAX_FUNNELS already. */
+/** Inserts a funnel; null if the entity has MAX_FUNNELS. */
 export async function insertFunnel(tx: Queryable, entityId: number, funnel: NewFunnel): Promise<Funnel | null> {
-  // Additions wait for each other here; what only refers to the entity does not.
+  // Serializes additions; other references to the entity don't wait.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
   const { name, description, maxDuration, steps, appIds, createdBy } = funnel;
   return readRow<Funnel>(
@@ -39,7 +41,7 @@ export async function insertFunnel(tx: Queryable, entityId: number, funnel: NewF
   );
 }
 
-/** Yields the funnels in pieces, oldest first; of the apps where there are any. */
+/** Yields funnels in pieces, oldest first, of these apps or of all. */
 export async function* streamFunnels(
   db: Queryable,
   entityId: number,
@@ -67,7 +69,7 @@ export async function findFunnel(db: Queryable, entityId: number, identifier: st
   );
 }
 
-/** Until the transaction ends nobody else changes it. */
+/** Finds a funnel and locks it. */
 export async function lockFunnel(tx: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
   return readRow<Funnel>(
     await tx.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 FOR NO KEY UPDATE OF f`, [
@@ -77,7 +79,7 @@ export async function lockFunnel(tx: Queryable, entityId: number, identifier: st
   );
 }
 
-/** It was changed, and is archived from then on, or from before; or it is not. */
+/** Archives a funnel, or restores it. */
 export async function updateFunnelArchived(
   tx: Queryable,
   entityId: number,
@@ -91,7 +93,7 @@ export async function updateFunnelArchived(
   );
 }
 
-/** Its labels were changed. */
+/** Stores that its labels changed. */
 export async function touchFunnel(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('UPDATE funnels SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

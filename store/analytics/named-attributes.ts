@@ -1,3 +1,5 @@
+/** Attributes that filters compare with, and the segments and campaigns that use them. */
+
 import { eachFilter, type SegmentFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -7,8 +9,8 @@ import { listReached } from './erased-values.ts';
 type NamedAttribute = Row<'customer_attributes', 'key' | 'isSensitive'> & { sor: string };
 
 /**
- * Lists the attributes that filters compare with, also by way of the segments and campaigns that they name; each once,
- * by System of Records and key.
+ * Lists the attributes in filters, also through segments and campaigns that they name, each once by System of Records
+ * and key.
  */
 export async function listNamedAttributes(
   db: Queryable,
@@ -30,7 +32,7 @@ export async function listNamedAttributes(
   );
 }
 
-/** The filters of blocks, and of all segments and campaigns that they reach; each of these is read once. */
+/** Lists the filters of blocks, and of all segments and campaigns that they reach, each read once. */
 async function listAllFilters(
   db: Queryable,
   entityId: number,
@@ -78,10 +80,7 @@ async function listFiltersOfCampaigns(
   return rows;
 }
 
-/**
- * Lists the attributes that the filters compare with of all segments, and of campaigns under way, that name one, also
- * by way of others.
- */
+/** Lists the attributes in filters of all segments and open campaigns that name one, also through others. */
 export async function listAttributesOfUsers(
   db: Queryable,
   entityId: number,
@@ -106,9 +105,7 @@ export async function listAttributesOfUsers(
   );
 }
 
-/**
- * Lists the segments whose filters compare with a sensitive attribute, themselves or by way of segments that they name.
- */
+/** Lists the segments whose filters use a sensitive attribute, also through segments that they name. */
 export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
   const { rows } = await db.query<Row<'systems_of_records', 'id'>>(
     `WITH RECURSIVE attributes AS MATERIALIZED (

@@ -1,24 +1,26 @@
+/** People of analytics: which user or device an event or a device belongs to. */
+
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
 /**
- * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity.
- * `unjoined`: the same person where the event alone says it, so that it is known before the joins; else NULL.
+ * SQL for the person of events `e`; $1 is the entity. `unjoined`: the person if the event alone shows it, before the
+ * joins; else NULL.
  */
 type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
 
 /**
- * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As
- * text: `u` and the user's id, or `d` and the device's. With `aliases` an earlier id counts as the one it became, where
- * that is vouched for of one only.
+ * Returns SQL for an event's person: its user; else the only user that its app saw on the device; else the device. As
+ * text: `u` and the user's id, or `d` and the device's. With `aliases` an earlier id counts as the id that it became,
+ * if exactly one is confirmed.
  */
 export function personSql(apps: string, { aliases = false } = {}): PersonSql {
-  // The user of a device that has had one; NULL: several.
+  // The only user of a device; NULL: several.
   const onlyUsers = `only_users AS MATERIALIZED (
     SELECT app_id, device_id, CASE WHEN count(*) = 1 THEN min(user_id) END AS user_id FROM device_users
     WHERE entity_id = $1 AND app_id = ANY (${apps}) GROUP BY app_id, device_id)`;
-  // An event with a user has no key, so that it is not looked up.
+  // An event with a user has no key, and is not looked up.
   const joinUser = `LEFT JOIN only_users o ON o.app_id = e.app_id AND o.device_id = CASE WHEN e.user_id IS NULL THEN e.device_id END`;
   if (!aliases) {
     const person = `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`;
@@ -33,18 +35,18 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
   };
 }
 
-/** An id may have become another several times. */
+/** Maximum number of aliases in a row. */
 const MAX_HOPS = 10;
 
 /**
- * Whether an alias `u` decides who somebody is, in counts and so in who gets a message: staff have confirmed it, or a
- * device that alone had used the earlier id said so, which is no customer. Where an app requires verified users, a
- * device's word is not enough, since anybody with the app's key can make one up.
+ * Whether an alias `u` counts in analytics, and so for messages: staff confirmed it, or a device that alone used the
+ * earlier id said so, and that id is no customer. In an app that requires verified users a device's word is not enough:
+ * its key can invent devices.
  */
 const IS_VOUCHED_FOR = `(u.decision = 'confirmed' OR ${COUNTS('u')} AND NOT ${IS_CUSTOMER}
   AND NOT EXISTS (SELECT FROM apps p WHERE p.entity_id = $1 AND p.id = u.app_id AND p.verified_users))`;
 
-/** The table `alias_ends`: the user that an id became, within each app's own data, by aliases that are vouched for. */
+/** Returns SQL of the table `alias_ends`: the user that an id became within each app's data, by confirmed aliases. */
 export function aliasesSql(apps: string): string {
   return `alias_ends AS MATERIALIZED (
     WITH RECURSIVE single AS (
@@ -60,15 +62,15 @@ export function aliasesSql(apps: string): string {
     SELECT DISTINCT ON (app_id, previous_id) app_id, previous_id, user_id FROM chains ORDER BY app_id, previous_id, hops DESC)`;
 }
 
-/** An id that became another, and the app that says so. */
+/** An earlier id, and the app that says so. */
 export type EarlierId = { appId: number; id: string };
 
-/** Far above what people have; with an app's key one could write any number. */
+/** Maximum number of earlier ids, far above real ones: an app's key could write any number. */
 const MAX_EARLIER_IDS = 1_000;
 
 /**
- * The ids that became this user, also by way of others, for staff to read: each within an app, where the app says so of
- * one user only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
+ * Lists the ids that became this user, also through others, for staff: each within an app that names one user only, and
+ * not refused by staff. Uses user_aliases_by_user and the primary key of user_aliases.
  */
 export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
   const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (
@@ -89,27 +91,24 @@ export async function listEarlierIds(db: Queryable, entityId: number, userId: st
 }
 
 /**
- * The only user of the device of a row, as a person; null: there are several, or none. By the primary key of
- * device_users.
+ * SQL for the only user of a row's device, as a person; null: several, or none. Uses the primary key of device_users.
  */
 const onlyUser = (row: string): string => `(
   SELECT 'u' || min(u.user_id) FROM device_users u
   WHERE u.entity_id = ${row}.entity_id AND u.app_id = ${row}.app_id AND u.device_id = ${row}.device_id
   HAVING count(*) = 1)`;
 
-/** Whose an event is, as `personSql` says, looked up for each row `e` of events: for a few of many. */
+/** Returns SQL for an event's person as in `personSql`, looked up for each row `e`: for a few events of many. */
 export const personOfEvent = (e: string): string =>
   `coalesce('u' || ${e}.user_id, ${onlyUser(e)}, 'd' || ${e}.device_id)`;
 
-/**
- * Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices.
- */
+/** Returns SQL for a device's person: its last user; else its only user; else the device. `d` is a row of devices. */
 export const personOfDevice = (d: string): string =>
   `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
 
 /**
- * The people of an app, each once, as `person`: users that it has seen, also without a device, and devices that have
- * had no user, or several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
+ * Returns SQL for the people of an app, each once, as `person`: users that it has seen, and devices without a user or
+ * with several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
  */
 export const peopleOfApp = (app: string): string => `
   SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
@@ -120,18 +119,18 @@ export const peopleOfApp = (app: string): string => `
   UNION ALL SELECT 'd' || device_id FROM only_users WHERE app_id = ${app} AND user_id IS NULL`;
 
 /**
- * `personOfDevice`, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the
- * joins.
+ * Does the same as `personOfDevice`, faster for many devices. Needs `only_users` of `personSql`, and `onlyUserOfDevice`
+ * in the joins.
  */
 export const personWithOnlyUser = (d: string): string =>
   `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
 export const onlyUserOfDevice = (d: string): string =>
   `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
 
-/** A person as `person`, once `joins` are made: with aliases, the one that this person became. */
+/** A person as `person`, with `joins`; with aliases the one that this person became. */
 export type Resolved = { joins: string; person: string };
 
-/** Resolves a person of an app, given as an expression: `personSql` with aliases does so for events. */
+/** Returns SQL for a person of an app given as an expression, as `personSql` with aliases does for events. */
 export function resolvedPerson(person: string, app: string, aliases: boolean): Resolved {
   if (!aliases) return { joins: '', person };
   return {

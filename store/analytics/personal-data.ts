@@ -7,7 +7,7 @@ import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../gdpr/rows-of-pe
 import { filtersOfPeople } from './filters-of-people.ts';
 import { wantRefresh } from './segments.ts';
 
-/** Details of events that the steps of stored funnels compare with. */
+/** Details of events in steps of stored funnels. */
 const funnels = filtersOfPeople({
   name: 'funnels',
   column: 'steps',
@@ -17,7 +17,7 @@ const funnels = filtersOfPeople({
     updated_at, archived_at`,
 });
 
-/** The filters of segments. Once they change, the segment and all that name it are due for a refresh. */
+/** The filters of segments. A change makes the segment, and all that name it, due for a refresh. */
 export const segments = filtersOfPeople({
   name: 'segments',
   column: 'filters',

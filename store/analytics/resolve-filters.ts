@@ -1,3 +1,5 @@
+/** Resolves filters: checks them, and finds the ids of the names in them. */
+
 import { type DeviceField, deviceFieldType, DEVICE_FIELDS, readComparison } from '../../domain/analytics/comparison.ts';
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { detailsOf, eventsOfFunnel } from '../../domain/analytics/funnel.ts';
@@ -30,12 +32,12 @@ import { findErasureFailure } from './erased-values.ts';
 import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
-/** `failure`: why it has no newer snapshot. */
+/** `failure`: why there is no newer snapshot. */
 type NamedSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'snapshotAt' | 'failure'>;
 
 /**
- * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`:
- * an erasure removed a value by which the filters left people out, so they find no person.
+ * `errors` of filters that name something unknown, by path; without errors there is `query`. `failure`: an erasure
+ * removed a value by which the filters left people out, so they find no person.
  */
 type Resolution = {
   errors: FieldError[];
@@ -47,9 +49,8 @@ type Resolution = {
 type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boolean };
 
 /**
- * Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the
- * filters. Those that
- * `isStored` may hold what an erasure left of a value, which finds no person.
+ * Looks up the names in filters, and checks values against the types they compare. `at` is the path of the filters.
+ * Stored filters (`isStored`) may hold the rest of an erased value, which finds no person.
  */
 export async function resolveFilters(
   db: Queryable,
@@ -89,11 +90,11 @@ export async function resolveFilters(
   };
 }
 
-/** Stands for a filter with an error. */
+/** The result for a filter with an error. */
 const NOTHING: ResolvedBlock = { operator: 'and', filters: [] };
 
 type Known = {
-  /** The segment's. */
+  /** The segment's app. */
   appId: number;
   apps: Map<string, number>;
   sors: Map<string, number>;
@@ -217,8 +218,7 @@ function resolveAttribute(
   }
   const { id: attributeId, widenedFrom } = attribute;
   const read = (type: ValueType) => readComparison(type, operator, values, { isStored, valuesErased });
-  // A filter from before the attribute became a String goes on comparing those of its values that have the earlier
-  // type.
+  // A filter from before the attribute became a String still compares values of the earlier type.
   const earlier = widenedFrom === null || isSetOperator(operator) ? null : read(widenedFrom);
   const comparison = earlier === null || 'element' in earlier ? read(attribute.valueType) : earlier;
   return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId, comparison, widenedFrom };

@@ -1,8 +1,10 @@
+/** Counts of segments: people, devices, and those that a push can reach. */
+
 import { type Database, read } from '../core/database.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
 
 /**
- * Of a segment's people and of all people of its app; `peoplePush`: people in the segment that a push can reach. Reach:
+ * Counts of a segment's people, and of all people of its app. `peoplePush`: people that a push can reach. Reach counts
  * devices.
  */
 export type SegmentCounts = {
@@ -15,18 +17,18 @@ export type SegmentCounts = {
   reachTotal: number;
 };
 
-/** Memory for each hash and sort of a statement; more of it goes to files. */
+/** Memory for each hash and sort of a statement; larger ones use files. */
 const SEGMENT_MEMORY = '64MB';
 
 /**
- * Of a transaction whose statements the database stops after so long each. Whatever the planner knows of tables that
- * have just been filled, it compares no set of people with another one by one.
+ * Settings of a transaction whose statements end after `timeoutMs`. Whatever the planner knows of freshly filled
+ * tables, it never compares two sets of people one by one.
  */
 export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transaction_timeout = 0;
   SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
   SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
 
-/** How many people filters find, and how many of them a push can reach. */
+/** Counts the people that filters find, and those that a push can reach. */
 export function countFiltered(
   db: Database,
   entityId: number,
@@ -37,7 +39,7 @@ export function countFiltered(
   return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs, signal);
 }
 
-/** The same of the members that a segment has. */
+/** Counts the members of a segment in the same way. */
 export function countMembers(
   db: Database,
   entityId: number,

@@ -1,19 +1,18 @@
+/** Devices of segments' members, and segments of devices. */
+
 import type { SegmentMember } from '../../domain/analytics/tracked-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
 
-/**
- * A segment, as those who use its members need it. `hasMembers`: those of its filters or its list as they are now are
- * found.
- */
+/** A segment for readers of its members. `hasMembers`: the members of its current filters or list are found. */
 export type SegmentRef = Row<'segments', 'id' | 'identifier' | 'name' | 'appId'> & {
   appIdentifier: string;
   hasMembers: boolean;
 };
 
-/** Some segments by their identifiers; unknown ones are left out. */
+/** Finds segments by identifier; unknown ones are left out. */
 export async function listSegmentRefs(
   db: Queryable,
   entityId: number,
@@ -29,13 +28,13 @@ export async function listSegmentRefs(
   );
 }
 
-/** Whether a person is in one of the segments, an array. By the primary key. */
+/** Returns SQL for whether a person is in one of these segments, an array. Uses the primary key. */
 export const isMember = (person: string, segments: string): string => `EXISTS (
   SELECT FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = ANY (${segments}) AND m.person = ${person})`;
 
 /**
- * Refuses a file of these segments' devices if one of them was deleted or has no members yet: it would show no rows, or
- * rows of members that are no longer the segment's.
+ * Refuses a file of these segments' devices if one was deleted or has no members yet: the file would be empty, or
+ * outdated.
  */
 export async function requireSegmentMembers(
   db: Queryable,
@@ -57,9 +56,9 @@ export async function requireSegmentMembers(
 }
 
 /**
- * The devices of a segment in an app, as rows of devices with their `person`: those of each member in turn, in the
- * order of the primary key, by devices_by_user, device_users_by_user and the device's own id. What is found by these
- * may be another's by now. By OFFSET 0, so that the planner does not begin with the devices.
+ * Returns SQL for the devices of a segment in an app, with their `person`: of each member in order of the primary key,
+ * by devices_by_user, device_users_by_user and the device's own id. These may belong to another person by now. OFFSET 0
+ * keeps the planner from beginning with the devices.
  */
 export const devicesOfSegment = (app: string, segment: string): string => `(
   SELECT d.*, m.person FROM segment_members m
@@ -71,18 +70,13 @@ export const devicesOfSegment = (app: string, segment: string): string => `(
     SELECT * FROM devices WHERE entity_id = m.entity_id AND app_id = ${app} AND device_id = candidate.device_id OFFSET 0) d
   WHERE m.entity_id = $1 AND m.segment_id = ${segment} AND m.person = ${personOfDevice('d')})`;
 
-/**
- * Up to so many people are looked up by their ids; of more, the rows of an app are gone through, each looked up among
- * the members.
- */
+/** Maximum number of people that are looked up by id; for more, each row of an app is looked up among the members. */
 const FEW = 20_000;
 
-/** The ids under which something of the people may be found. */
+/** The ids under which rows of these people may lie. */
 export type FewMembers = { users: string[]; devices: string[] };
 
-/**
- * The members of segments, where they are few, with all devices in these apps that may be theirs; null: they are many.
- */
+/** Finds the members of segments if they are few, with all their devices in these apps; null: they are many. */
 export async function findFewMembers(
   db: Queryable,
   entityId: number,
@@ -112,8 +106,8 @@ const MEMBER_COLUMNS: Record<SegmentMember, string> = {
 };
 
 /**
- * The segments of the app that a device `r` is in but for hidden ones, as of their snapshots, as JSON with these
- * members of each. By segment_members_by_person.
+ * Returns SQL for the segments of a device `r` in its app, without hidden ones, as of their snapshots, as JSON with
+ * these members. Uses the index segment_members_by_person.
  */
 export function segmentsOfDevice(
   members: readonly SegmentMember[] = ['segment_id'],
@@ -123,7 +117,7 @@ export function segmentsOfDevice(
   return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`, hidden);
 }
 
-/** Their identifiers, as a text; null: there are none. */
+/** Returns SQL for their identifiers as a text; null: none. */
 export const segmentIdsOfDevice = (hidden?: readonly number[]): string =>
   aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`, hidden);
 

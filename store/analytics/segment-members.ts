@@ -1,13 +1,12 @@
+/** Members of segments: adds, removes and replaces them. */
+
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { personOfDevice } from './people.ts';
 
-/**
- * The people, as analytics has them, of some users, or of some devices of an app: of one that the app has not seen, the
- * device itself.
- */
+/** Returns the people of these users, or of these devices of an app; an unseen device is its own person. */
 export async function listPeopleOf(
   db: Queryable,
   entityId: number,
@@ -16,7 +15,7 @@ export async function listPeopleOf(
   ids: readonly string[],
 ): Promise<string[]> {
   if (customerType === 'user_id') return ids.map((id) => `u${id}`);
-  // By the primary key of devices.
+  // Uses the primary key of devices.
   const { rows } = await db.query<{ person: string }>(
     `SELECT coalesce(${personOfDevice('d')}, 'd' || given.id) AS person
      FROM unnest($3::text[]) WITH ORDINALITY AS given (id, ordinal)
@@ -27,12 +26,12 @@ export async function listPeopleOf(
   return rows.map(({ person }) => person);
 }
 
-/** The customer that a person of analytics is. */
+/** Returns the customer of a person of analytics. */
 function customerOf(person: string): Person {
   return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
 }
 
-/** Which of these people of analytics were erased. */
+/** Returns the erased ones among people of analytics. */
 export async function listErasedPeople(
   db: Queryable,
   secrets: Secrets,
@@ -43,12 +42,10 @@ export async function listErasedPeople(
   return new Set(erased.size === 0 ? [] : people.filter((person) => erased.has(personKey(customerOf(person)))));
 }
 
-/** A device of a list that the app has seen with a user since: the member, and the person that it is now. */
+/** A member that is a device with a user by now, and the person that it is. */
 type MovedMember = { member: string; person: string };
 
-/**
- * Lists devices that are members and have become a user's, at most `limit`. By the primary keys of members and devices.
- */
+/** Lists members that are devices with a user by now, at most `limit`. Uses the primary keys of members and devices. */
 export async function listMovedMembers(
   db: Queryable,
   entityId: number,
@@ -66,8 +63,8 @@ export async function listMovedMembers(
 }
 
 /**
- * Of the members after one and up to another (null: from the first, up to the last), exactly these stay or come: others
- * go.
+ * Makes these people the members between two members (null: from the first, to the last): inserts new ones, and deletes
+ * others.
  */
 export async function replaceMembers(
   tx: Queryable,
@@ -85,7 +82,7 @@ export async function replaceMembers(
   await insertMembers(tx, entityId, id, people);
 }
 
-/** Gives how many were no members yet. */
+/** Inserts members, and returns how many were new. */
 export async function insertMembers(
   tx: Queryable,
   entityId: number,
@@ -99,7 +96,7 @@ export async function insertMembers(
   return rowCount!;
 }
 
-/** Gives how many were members. */
+/** Deletes members, and returns how many there were. */
 export async function deleteMembers(
   tx: Queryable,
   entityId: number,

@@ -1,20 +1,22 @@
+/** Refreshes of segments: claims due ones, finds their people, and ends them. */
+
 import { readRow, type Row } from '../core/camel-row.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 import { type SegmentCounts, segmentSettings } from './segment-counts.ts';
 import { type SegmentQuery, segmentSql } from './segment-sql.ts';
 
-/** A refresh of a segment that has begun. `wantedAt` as the database writes it: no digit is lost. */
+/** A refresh under way. `wantedAt` is as Postgres writes it, so that no digit is lost. */
 export type RefreshClaim = Row<'segments', 'id' | 'generation'> & { wantedAt: string };
 
-/** Statements of a refresh are stopped after so long. */
+/** Maximum time of a refresh's statements. */
 export const REFRESH_TIMEOUT_MS = 300_000;
 const REFRESH_EVERY = `interval '1 hour'`;
 const RETRY_AFTER = `interval '5 minutes'`;
 
 /**
- * Begins the refresh of a segment that is due, after those that it names. Null: none is due. A segment whose last
- * refresh neither ended nor failed, since its process did, comes after all others that are due.
+ * Begins the refresh of a due segment, after those that it names; null if none is due. A segment whose last refresh
+ * ended with its process comes after all other due ones.
  */
 export async function claimDueSegment(db: Queryable, entityId: number): Promise<RefreshClaim | null> {
   return readRow<RefreshClaim>(
@@ -30,7 +32,7 @@ export async function claimDueSegment(db: Queryable, entityId: number): Promise<
   );
 }
 
-/** The people that the filters find, in the order of the members' key, by portions. */
+/** Yields the people that the filters find, in portions, in order of the members' key. */
 export async function* listPeople(
   db: Database,
   entityId: number,
@@ -50,10 +52,7 @@ export async function* listPeople(
   if (people.length > 0) yield people;
 }
 
-/**
- * Holds the segment until the transaction ends. False: the refresh is over, since another has begun or the filters have
- * changed.
- */
+/** Locks the segment. Returns false if another refresh has begun, or the filters have changed. */
 export async function lockRefresh(tx: Tx, entityId: number, { id, generation }: RefreshClaim): Promise<boolean> {
   const { rowCount } = await tx.query(
     'SELECT FROM segments WHERE entity_id = $1 AND id = $2 AND generation = $3 FOR NO KEY UPDATE',
@@ -62,7 +61,7 @@ export async function lockRefresh(tx: Tx, entityId: number, { id, generation }: 
   return rowCount === 1;
 }
 
-/** Ends a refresh that is held. What has changed since it began makes the next one due at once. */
+/** Ends a locked refresh. Changes since its start make the next one due at once. */
 export async function endRefresh(
   tx: Tx,
   entityId: number,
@@ -91,7 +90,7 @@ export async function endRefresh(
   );
 }
 
-/** Ends a refresh without a snapshot; an older one stays. It is tried again later. */
+/** Ends a refresh without a snapshot. An older snapshot stays, and the refresh is tried again later. */
 export async function failRefresh(
   db: Queryable,
   entityId: number,

@@ -1,3 +1,5 @@
+/** SQL of filters: each filter is a set of people, joined to the people of the app. */
+
 import {
   type ComparedType,
   type Comparison,
@@ -35,7 +37,7 @@ import {
   resolvedPerson,
 } from './people.ts';
 
-/** The filters of a segment as they are asked of the database: of what they name the ids. */
+/** The filters of a segment, with the ids of the names in them. */
 export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
 export type ResolvedBlock = { operator: BlockOperator; filters: (ResolvedFilter | ResolvedBlock)[] };
 
@@ -59,11 +61,11 @@ export type ResolvedFilter =
       on: 'campaigns';
       outcome: MessageOutcome;
       isNegated: boolean;
-      /** Null: all of the segment's app. */
+      /** Null: all campaigns of the segment's app. */
       ids: readonly number[] | null;
-      /** Of the campaigns. */
+      /** The apps of the campaigns. */
       appIds: readonly number[];
-      /** Only messages that were made since then; null: all. */
+      /** Counts messages made since then; null: all. */
       from: Date | null;
     };
 
@@ -71,14 +73,14 @@ export type SegmentQuery = {
   appId: number;
   filters: ResolvedFilters;
   now: Date;
-  /** An id that the app has made another one counts as that one. */
+  /** If true, an earlier id counts as the id that it became. */
   aliases?: boolean;
 };
 
 /**
  * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query
- * for those of them that the filters find, as `person`, each once; `members`: for all ids of these, which are more with
- * aliases. `ofDevice`: with the joins, the person in `matched` that a row `d` of devices belongs to. $1 is the entity.
+ * for the people that the filters find, as `person`, each once; `members`: the same for all their ids, which are more
+ * with aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
  */
 export type SegmentSql = {
   with: string;
@@ -90,9 +92,8 @@ export type SegmentSql = {
 };
 
 /**
- * Each filter is a set of people, each once, that is joined to the people of the app; a boolean expression over what
- * was found says who is in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks look
- * like.
+ * Returns the SQL of filters. Each filter is a set of people, each once, joined to the people of the app; a boolean
+ * expression says who is in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks are.
  */
 export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): SegmentSql {
   const { values, add } = parameters();
@@ -123,7 +124,7 @@ export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuer
   };
 }
 
-/** Those of a segment's members who are people of its app. */
+/** Returns the SQL of a segment's members who are people of its app. */
 export function memberSql(appId: number, segmentId: number): SegmentSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
@@ -147,13 +148,13 @@ function peopleSql(app: string, apps: readonly number[], add: AddParameter, alia
     people AS MATERIALIZED (SELECT DISTINCT ${person} AS person FROM app_people b ${joins})`;
 }
 
-/** The person whose a row `d` of devices is. */
+/** Returns the person of a row `d` of devices. */
 function deviceOwner(app: string, aliases: boolean): Resolved {
   const { joins, person } = resolvedPerson(personWithOnlyUser('d'), app, aliases);
   return { joins: `${onlyUserOfDevice('d')} ${joins}`, person };
 }
 
-/** The apps of events and campaigns. */
+/** Returns the apps of events and campaigns. */
 function appsOf({ blocks }: ResolvedFilters): readonly number[] {
   const of = (element: ResolvedFilter | ResolvedBlock): readonly number[] => {
     if (!('on' in element)) return element.filters.flatMap(of);
@@ -198,8 +199,8 @@ const isText = (pattern: string, type: string) =>
   `CASE WHEN v.string_value ~ '${pattern}' AND pg_input_is_valid(v.string_value, '${type}') THEN v.string_value::${type} END`;
 
 /**
- * The values of an attribute that became a String, as those of the earlier type: from before in its column, later ones
- * as text.
+ * Values of an attribute that became a String, as the earlier type: older ones from its column, later ones from the
+ * text.
  */
 const EARLIER_VALUES: Record<WidenedFrom, string> = {
   Number: `coalesce(v.number_value, ${isText('^-?[0-9.]+([eE][+-]?[0-9]{1,3})?$', 'numeric')})`,
@@ -214,9 +215,7 @@ function valueColumn(type: ComparedType, widenedFrom: WidenedFrom | null): strin
   return type === widenedFrom ? EARLIER_VALUES[widenedFrom] : TEXTS;
 }
 
-/**
- * A query for the people, each once, that rows of `person` are: `found` is one that may name a person by earlier ids.
- */
+/** Returns a query for people, each once. `found` may name a person by earlier ids. */
 function resolvedAll(found: string, { app, aliases }: Asked): string {
   if (!aliases) return found;
   const { joins, person } = resolvedPerson('f.person', app, true);
@@ -224,7 +223,8 @@ function resolvedAll(found: string, { app, aliases }: Asked): string {
 }
 
 /**
- * Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up.
+ * Counts a device's value for its person. One pass over the values of the System of Records; looks up only devices with
+ * such a value.
  */
 function peopleWithAttribute(
   { sorId, attributeId, comparison, widenedFrom = null }: Of<'attributes'>,
@@ -273,7 +273,7 @@ const DEVICE_COLUMNS: Record<DeviceField, string> = {
 
 const RECENT_MS = 30 * DAY_MS;
 
-/** What some fields are computed from, for all devices of the app at once. */
+/** Returns the join of computed fields, for all devices of the app at once. */
 function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {
   const recent = () => `${add(new Date(now.getTime() - RECENT_MS))}::timestamptz`;
   if (field === 'number_of_crashes_30d') {
@@ -300,7 +300,7 @@ function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): P
   };
 }
 
-/** Each person has an event zero times or more often, so "at most n times" is everybody but those with more than n. */
+/** Every person has an event zero or more times, so "at most n times" means all except people with more than n. */
 function peopleWithEvents(
   { appId, logType, name, details, operator, count, period }: Of<'events'>,
   { add, aliases }: Asked,
@@ -325,7 +325,7 @@ function peopleWithEvents(
   };
 }
 
-/** With aliases a person is in a segment with any of their ids. */
+/** With aliases a person is in a segment by any of their ids. */
 function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, add, aliases }: Asked): People {
   const { joins, person } = resolvedPerson('m.person', app, aliases);
   const having =
@@ -337,9 +337,9 @@ function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, 
   };
 }
 
-/** Whether a message was received, or opened: by its attempt `a`, or by the counts of older ones `p`. */
+/** SQL for whether a message was received or opened: by its attempt `a`, or by counts of older ones `p`. */
 const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
-  // A push that was opened went out, though its provider's answer may be unknown.
+  // An opened push was sent, even if its provider's answer is unknown.
   received: {
     attempt: `(a.code = 'PUSH_SENT' OR a.shown_at IS NOT NULL OR a.opened_at IS NOT NULL)`,
     counted: 'p.sent + p.shown + p.opened > 0',
@@ -348,9 +348,8 @@ const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
 };
 
 /**
- * A message to a device without a user counts as an event without one does. What one person or device got is one row
- * before the joins, so that devices are not compared for each message. By the primary keys; of a whole app's campaigns,
- * all rows of the entity.
+ * A message to a device without a user counts like an event without one. Rows of one person or device are grouped
+ * before the joins. Uses the primary keys; for all campaigns of an app, all rows of the entity.
  */
 function peopleOfCampaigns({ outcome, ids, from, isNegated }: Of<'campaigns'>, asked: Asked): People {
   const { app, add } = asked;
@@ -401,12 +400,12 @@ const SIGNS: Partial<Record<Comparison['operator'], string>> = {
   after: '>',
 };
 
-/** The numbers of a version, as versionNumbers has them. */
+/** Returns SQL for the numbers of a version, as versionNumbers has them. */
 const versionSql = (column: string): string =>
   `CASE WHEN length(${column}) <= 100 THEN
     string_to_array(regexp_replace(substring(${column} from '[0-9]+(?:\\.[0-9]+)*'), '(\\.0+)+$', ''), '.')::numeric[] END`;
 
-/** Whether a column has a value as a comparison asks for, not negated; false or null where it has none. */
+/** Returns SQL for whether a column has a value that fits a comparison, not negated; false or null if it has none. */
 function comparisonSql(
   { type, operator, values }: Pick<Comparison, 'type' | 'operator' | 'values'>,
   column: string,

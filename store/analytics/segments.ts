@@ -1,3 +1,5 @@
+/** Segments: their filters, labels, locks and uses. */
+
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -19,13 +21,13 @@ export type Segment = Row<
   | 'snapshotAt'
   | 'failure',
   {
-    /** Null: a static segment, a list of people. */
+    /** Null for a static segment, a list of people. */
     filters: SegmentFilters | null;
   }
 > & {
   appIdentifier: string;
   labels: string[];
-  /** As of the snapshot. */
+  /** Counts at the snapshot. */
   counts: SegmentCounts | null;
 };
 
@@ -49,7 +51,7 @@ function toSegment({
   return { ...columns, counts: columns.snapshotAt === null ? null : counts };
 }
 
-// Labels by label_targets_by_target.
+// Labels use the index label_targets_by_target.
 const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier, s.name, s.description, s.filters, s.created_at,
     s.updated_at, s.last_used_at, s.generation, s.snapshot_at, s.failure, s.people_count, s.people_total, s.people_push, s.reach_count,
     s.reach_optin, s.reach_token, s.reach_total, ARRAY(
@@ -57,11 +59,11 @@ const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_ident
       WHERE t.entity_id = s.entity_id AND t.target_kind = 'segment' AND t.target_id = s.id ORDER BY l.name) AS labels
   FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id`;
 
-/** An entity has so many at most. */
+/** Maximum number of segments of an entity. */
 export const MAX_SEGMENTS = 1_000;
 
 /**
- * Until the transaction ends no other changes which segments the entity has, or what the filters of segments and
+ * Locks the entity's segments: until the transaction ends, no other one changes them, or what filters of segments and
  * campaigns name.
  */
 export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
@@ -70,7 +72,7 @@ export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
 
 type NewSegment = Pick<Segment, 'appId' | 'name' | 'description' | 'filters'> & { createdBy: number };
 
-/** The entity's segments are locked. Null: it has MAX_SEGMENTS already. */
+/** Inserts a segment; null if the entity has MAX_SEGMENTS. The caller has locked the entity's segments. */
 export async function insertSegment(
   tx: Queryable,
   entityId: number,
@@ -86,7 +88,7 @@ export async function insertSegment(
   );
 }
 
-/** Yields the segments in pieces, oldest first; of one app, or of all. */
+/** Yields segments in pieces, oldest first, of one app or of all. */
 export async function* streamSegments(
   db: Queryable,
   entityId: number,
@@ -123,7 +125,7 @@ export async function findSegmentById(db: Queryable, entityId: number, id: numbe
   );
 }
 
-/** As `findSegment`; until the transaction ends no other one changes it or its members. */
+/** Finds a segment as `findSegment` does, and locks it and its members. */
 export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
   return readRow<Columns, Segment>(
     await tx.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [
@@ -146,10 +148,7 @@ export async function updateSegment(
   );
 }
 
-/**
- * There is no snapshot until the next refresh: the members are of the filters before. The steps of a refresh under way
- * end.
- */
+/** Changes the filters. There is no snapshot until the next refresh, and the steps of a refresh under way end. */
 export async function updateSegmentFilters(
   tx: Queryable,
   entityId: number,
@@ -164,7 +163,7 @@ export async function updateSegmentFilters(
   );
 }
 
-/** Which segments the filters of one name, from then on. */
+/** Stores which segments the filters of a segment name. */
 export async function setUses(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<void> {
   await tx.query('DELETE FROM segment_uses WHERE entity_id = $1 AND segment_id = $2', [entityId, id]);
   await tx.query(
@@ -180,8 +179,8 @@ export async function updateLastUsed(db: Queryable, entityId: number, ids: reado
 }
 
 /**
- * The names of segments from one of `usedIds` along what each names to the segment itself: a circle, if it were to name
- * these. Null: there is none. The entity's segments are locked.
+ * Returns the names of segments along a circle that these names would close; null if there is none. The caller has
+ * locked the entity's segments.
  */
 export async function findCircle(
   tx: Queryable,
@@ -211,7 +210,7 @@ export async function findCircle(
   return path.map((reached) => names.get(reached)!);
 }
 
-/** Goes to each segment once: the number of paths grows without bound where segments name many of the same. */
+/** Visits each segment once: the number of paths grows without bound if segments name many of the same. */
 function shortestPath(
   uses: ReadonlyMap<number, readonly { used: number }[]>,
   starts: readonly number[],
@@ -229,7 +228,7 @@ function shortestPath(
   return null;
 }
 
-/** No other segment names it. Its members go in bounded batches (`deleteMembersOfDeleted`). */
+/** Deletes a segment that no other names. Its members are deleted in bounded batches (`deleteMembersOfDeleted`). */
 export async function deleteSegment(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(`DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'segment' AND target_id = $2`, [
     entityId,
@@ -239,8 +238,8 @@ export async function deleteSegment(tx: Queryable, entityId: number, id: number)
 }
 
 /**
- * The segment, and all that name it by way of others: their next refresh is due. With `isChanged`, since it has other
- * filters now, these have no snapshot until then.
+ * Makes a segment, and all that name it through others, due for a refresh. With `isChanged` its filters are new, and
+ * they have no snapshot until then.
  */
 export async function wantRefresh(
   tx: Queryable,

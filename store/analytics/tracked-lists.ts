@@ -1,3 +1,5 @@
+/** Lists of events, sessions, devices and locations: filters, pages, counts and CSV. */
+
 import { wholeDays } from '../../domain/analytics/day-period.ts';
 import type { ListField, SegmentMember, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { copyCsv } from '../core/copy-out.ts';
@@ -26,22 +28,22 @@ import {
 import { csvText, detailText, TEXTS } from './tracked-texts.ts';
 
 export type TrackedFilter = {
-  /** The apps that entries may be of: one, some, or null for all of the entity. */
+  /** The apps of entries; null: all apps of the entity. */
   appIds: readonly number[] | null;
-  /** Of what happened from then on, and up to then. */
+  /** The period of entries. */
   since?: Date | undefined;
   until?: Date | undefined;
-  /** Entries that Millrace received, or changed, from then on. */
+  /** Entries that were received or changed since then. */
   updatedSince?: Date | undefined;
-  /** By column: those with one of these values. */
+  /** Values by column, of which entries have one. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
-  /** Of events: those of a user, and in these apps those of ids that became the user, of users and devices. */
+  /** For events: a user's, and in these apps those of ids that became the user. */
   person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
-  /** Of events: whose detail, or one of its members, is one of these. */
+  /** For events: the detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
-  /** Segments that a device does not show. */
+  /** Segments that devices don't show. */
   hiddenSegments?: readonly number[] | undefined;
-  /** Of events and devices: those of people who are in one of these segments. Of `segment_devices` the one. */
+  /** For events and devices: people of one of these segments; for `segment_devices` the segment. */
   segments?: readonly number[] | undefined;
 };
 
@@ -59,9 +61,7 @@ const FILTER_TYPES = {
 } as const;
 type FilterColumn = keyof typeof FILTER_TYPES;
 
-/**
- * What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user.
- */
+/** Conditions that follow from a filter without an index, and have one: sessions_by_subject, device_users_by_user. */
 const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
   sessions: { device_id: (ids) => `r.subject = ANY (ARRAY(SELECT 'd' || id FROM unnest(${ids}) AS given (id)))` },
   devices: {
@@ -73,20 +73,20 @@ const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: 
 const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
 
 type List<Name extends TrackedListName> = {
-  /** Where the rows are; by default the table of the same name. */
+  /** The source of rows; default: the table of the same name. */
   from?: (app: string, segment: string) => string;
   /** A list of the same entries, which counts them faster. */
   countedAs?: TrackedListName;
   /** SET LOCAL statements for a page. */
   settings?: string;
-  /** The person of a row. */
+  /** SQL for the person of a row. */
   person?: string;
-  /** What orders the entries, with its type: the end of an index. */
+  /** The columns that order entries, with their types: the end of an index. */
   keys: readonly (readonly [column: string, type: string])[];
-  /** Draws the ids of entries: those of a higher one came later. */
+  /** The sequence of ids: later entries have higher ones. */
   sequence?: string;
   fields: Record<ListField<Name>, string>;
-  /** What some of the fields need, and is looked up for them alone. */
+  /** Joins that only these fields need. */
   joins?: readonly { fields: readonly ListField<Name>[]; sql: string }[];
 };
 
@@ -143,7 +143,7 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
     },
   },
   devices: { ...DEVICES, person: personOfDevice('r'), keys: [['r.device_id', 'text']] },
-  // By person, so that a page goes through as many members as it has, however large the app or the segment is.
+  // By person, so that a page reads only its members, however large the app or the segment is.
   segment_devices: {
     ...DEVICES,
     from: devicesOfSegment,
@@ -164,23 +164,22 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
   },
 };
 
-/** So many entries are held at once: a page by default, and the one that shows whether another page follows. */
+/** Number of entries in memory: a default page, and one that shows whether another page follows. */
 const PORTION = 1_001;
 
 /**
- * Where a page begins: after so many entries, or after one by its keys (null: the first), without those of a higher id
- * than `upTo`.
+ * The start of a page: after a number of entries, or after an entry's keys (null: the first), without ids above `upTo`.
  */
 export type PageStart = { offset: number } | { after: readonly string[] | null; upTo: number | null };
 
 /** An entry as JSON, and its keys, each a column of the statement. */
 export type TrackedEntry = { json: string; key_0: string; key_1?: string };
 
-/** What a page begins after. */
+/** Returns the keys of an entry, after which the next page begins. */
 export const keysOf = ({ key_0: first, key_1: second }: TrackedEntry): string[] =>
   second === undefined ? [first] : [first, second];
 
-/** How many entries a filter finds. */
+/** Counts the entries that a filter finds. */
 export async function countTracked(
   db: Queryable,
   list: TrackedListName,
@@ -210,8 +209,8 @@ async function countRows(
 }
 
 /**
- * Adds up the counts of whole days, by the primary key of tracked_counts, and counts what lies before and after them:
- * in one statement, so that both are of one moment. Null: more is asked for than apps and times, or no whole day.
+ * Adds up counts of whole days (primary key of tracked_counts), and counts entries before and after them, in one
+ * statement and so of one moment. Null if the filter has more than apps and times, or there is no whole day.
  */
 function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
   const { since, until, updatedSince, oneOf, person, details, segments } = filter;
@@ -234,7 +233,7 @@ function countByDays(list: TrackedListName, entityId: number, filter: TrackedFil
   return { statement: `SELECT ${parts.map((part) => `(${part})`).join(' + ')} AS count`, values };
 }
 
-/** The highest id that any entry of the list has now; null: its entries are not numbered. */
+/** Returns the highest id of the list now; null if its entries have no numbers. */
 export async function findHighestId(db: Queryable, list: TrackedListName): Promise<number | null> {
   const { sequence } = LISTS[list];
   if (sequence === undefined) return null;
@@ -246,11 +245,11 @@ type Page<Name extends TrackedListName> = {
   fields: readonly ListField<Name>[];
   start: PageStart;
   limit: number;
-  /** What is shown of each segment of a device; by default its id. */
+  /** Members of each segment of a device; default: its id. */
   segmentMembers?: readonly SegmentMember[];
 };
 
-/** Up to `limit` entries in order, a portion at a time; between portions no transaction is open. */
+/** Yields up to `limit` entries in order; no transaction is open between portions. */
 export async function* listTracked<Name extends TrackedListName>(
   db: Database,
   list: Name,
@@ -262,8 +261,8 @@ export async function* listTracked<Name extends TrackedListName>(
 }
 
 /**
- * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of
- * its fields as texts, as a file has them.
+ * Yields portions, and reads the next while one is used. With `asTexts` `json` is an array of the fields as texts, as
+ * in a file.
  */
 export async function* listTrackedPortions<Name extends TrackedListName>(
   db: Database,
@@ -284,7 +283,7 @@ export async function* listTrackedPortions<Name extends TrackedListName>(
       { ...page, start: from, limit: Math.min(left, PORTION) },
       asTexts,
     );
-    portion.catch(() => {}); // of one that is not awaited any more
+    portion.catch(() => {}); // an unawaited one
     return portion;
   };
   const upTo = 'upTo' in start ? start.upTo : null;
@@ -314,12 +313,12 @@ async function listPortion<Name extends TrackedListName>(
   let rest = '';
   if ('after' in start && start.after) {
     const after = start.after.map((value, index) => `${add(value)}::${keys[index]![1]}`);
-    // The first comparison is for the months: by that of two columns none is left out.
+    // The first comparison leaves out months; the one of two columns leaves out none.
     rest = `AND ${keys[0]![0]} >= ${after[0]} AND (${columns}) > (${after.join(', ')})`;
   }
   if ('upTo' in start && start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
   const offset = 'offset' in start ? `OFFSET ${add(start.offset)}` : '';
-  // To make the object member by member takes a quarter longer, and so does an array of the keys.
+  // Building the object member by member takes a quarter longer, and so does an array of the keys.
   const json = asTexts ? `json_build_array(${textsOf(list, fields, filter).join(', ')})` : 'row_to_json(entry)';
   const entries = asTexts ? '' : `CROSS JOIN LATERAL (SELECT ${columnsOf(list, fields, filter, segmentMembers)}) entry`;
   const shown = [`${json}::text AS json`, ...keys.map(([column], index) => `${column}::text AS key_${index}`)];
@@ -341,13 +340,10 @@ function joinsOf<Name extends TrackedListName>(list: Name, fields: readonly List
     .join(' ');
 }
 
-/**
- * Rows are sorted by an index where one has their order: to sort millions takes a copy of them on disk, before the
- * first one is there.
- */
+/** Forces the order of an index: sorting millions of rows would copy them to disk before the first row. */
 const IN_ORDER = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off';
 
-/** All entries in order, as of now, as the rows of a CSV file whose records end with LF. */
+/** Yields all entries in order, as of now, as rows of a CSV file whose records end with LF. */
 export async function* copyTracked<Name extends TrackedListName>(
   db: Database,
   list: Name,
@@ -366,7 +362,7 @@ export async function* copyTracked<Name extends TrackedListName>(
   );
 }
 
-/** Each combination of the fields with its count, in the same way. */
+/** Yields each combination of the fields with its count, in the same way. */
 export async function* copyGrouped(
   db: Database,
   entityId: number,
@@ -385,8 +381,8 @@ export async function* copyGrouped(
 }
 
 /**
- * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there
- * are. With `asTexts` it is an array: the fields as texts, as a file has them, and the count.
+ * Yields each combination of the fields with its `count` as JSON, in order of the fields, and returns the number of
+ * combinations. With `asTexts` it is an array of texts and the count, as in a file.
  */
 export async function* listGrouped(
   db: Database,
@@ -412,7 +408,7 @@ export async function* listGrouped(
   );
 }
 
-/** Of groups `g`: what is selected and counted, what orders them, and their fields as texts. */
+/** Returns SQL for groups `g`: selected and counted columns, their order, and the fields as texts. */
 function groupsOf(fields: readonly ListField<'events'>[]) {
   return {
     columns: [...fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`), 'count(*) AS count'].join(', '),
@@ -443,7 +439,7 @@ function textsOf(
   return fields.map((field) => `(${expressions[field]})::text`);
 }
 
-/** A filter with the members of its segments, where they are few. */
+/** A filter with the members of its segments, if they are few. */
 type FoundFilter = TrackedFilter & { few?: FewMembers | null };
 
 async function withFewMembers(
@@ -493,32 +489,32 @@ function conditionOf(
   return { from: list, condition: conditions.join(' AND '), values };
 }
 
-/** Which rows may be of these few people, by their indexes. */
+/** Returns a condition for rows that may belong to these few people, by their indexes. */
 function maybeOf(list: TrackedListName, { users, devices }: FewMembers, add: (value: unknown) => string): string {
   const ofDevices = `r.device_id = ANY (${add(devices)}::text[])`;
   return list === 'devices' ? ofDevices : `(r.user_id = ANY (${add(users)}::text[]) OR ${ofDevices})`;
 }
 
-/** By events_by_user and events_by_device; an id counts in the app that says what it became. */
+/** Uses events_by_user and events_by_device. An earlier id counts in the app that says what it became. */
 function ofPerson({ userId, earlier }: NonNullable<TrackedFilter['person']>, add: (value: unknown) => string): string {
   const [user, apps, ids] = [add(userId), add(earlier.map(({ appId }) => appId)), add(earlier.map(({ id }) => id))];
   return `(r.user_id = ${user} OR (r.user_id = ANY (${ids}::text[]) OR r.user_id IS NULL AND r.device_id = ANY (${ids}::text[]))
     AND (r.app_id, coalesce(r.user_id, r.device_id)) IN (SELECT * FROM unnest(${apps}::integer[], ${ids}::text[])))`;
 }
 
-/** The condition on a row's app. One app by =, so that the primary key has its entries in order. */
+/** Returns the condition on a row's app: `=` for one app, so that the primary key gives its order. */
 function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (row: string) => string {
   if (!appIds) return () => '';
   const wanted = appIds.length === 1 ? `= ${add(appIds[0])}` : `= ANY (${add(appIds)}::integer[])`;
   return (row) => `AND ${row}.app_id ${wanted}`;
 }
 
-/** Whether an app has seen the device. */
+/** Returns whether an app has seen the device. */
 export async function hasDevice(db: Queryable, entityId: number, appId: number, deviceId: string): Promise<boolean> {
   return (await countTracked(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } })) > 0;
 }
 
-/** Whether some app of the entity has seen the user. */
+/** Returns whether any app of the entity has seen the user. */
 export async function hasUser(db: Queryable, entityId: number, userId: string): Promise<boolean> {
   const {
     rows: [found],

@@ -8,14 +8,14 @@ import { aliasesSql } from './people.ts';
  * costs by the period, not by the table.
  */
 
-/** With `aliases` an id that the app has made another one counts as that one. */
+/** With `aliases` an earlier id counts as the id that it became. */
 type Period = { from: Date; until: Date; aliases?: boolean };
 
 const dayOf = (time: string): string => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
 /**
- * A person, as in store/analytics/people.ts: of rows `r`, that name no user, by the only user that their app saw on the
- * device. Each device of the period is looked up; there all of the app's are read.
+ * Returns the person of rows `r`, as store/analytics/people.ts does; rows without a user belong to the device's only
+ * user. Looks up each device of the period in its app.
  */
 function personOfRows({ aliases = false }: Period): { with: string; joins: string; person: string } {
   const joins = `LEFT JOIN LATERAL (
@@ -32,10 +32,7 @@ function personOfRows({ aliases = false }: Period): { with: string; joins: strin
 
 type AppDay = { date: string; sessions: number; people: number; crashes: number; newDevices: number };
 
-/**
- * Each day of the period, also one without any: sessions that began, the people of these, errors, and devices seen for
- * the first time.
- */
+/** Lists each day of the period, also empty ones: sessions that began, their people, errors, and new devices. */
 export function listAppDays(db: Database, entityId: number, appId: number, period: Period): AsyncGenerator<AppDay> {
   const { with: aliases, joins, person } = personOfRows(period);
   return cursorRows<AppDay>(
@@ -63,7 +60,7 @@ export function listAppDays(db: Database, entityId: number, appId: number, perio
 }
 
 type EventDay = {
-  /** Null: of an event that has no definition. */
+  /** Null for an event without a definition. */
   eventId: number | null;
   name: string;
   displayName: string | null;
@@ -73,9 +70,7 @@ type EventDay = {
   sessions: number;
 };
 
-/**
- * The events of a period (a day, say) by their kind: how often they happened, of how many people, in how many sessions.
- */
+/** Lists the events of a period by kind: how often they happened, for how many people, in how many sessions. */
 export function listEventCounts(
   db: Database,
   entityId: number,
@@ -102,10 +97,7 @@ export function listEventCounts(
 
 type EventDetail = { key: string; value: string | null; hits: number; people: number; sessions: number };
 
-/**
- * What apps sent with one kind of event in a period (a day, say): each member of its detail with each value; a plain
- * one has no key.
- */
+/** Lists the details of one kind of event in a period: each member with each value; a plain detail has no key. */
 export function listEventDetails(
   db: Database,
   entityId: number,

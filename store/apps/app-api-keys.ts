@@ -1,3 +1,5 @@
+/** API keys of apps, by which SDKs send data. */
+
 import type { AppType } from '../../domain/apps/app.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -14,10 +16,10 @@ export type AppApiKey = {
   updatedAt: Date;
 };
 
-/** Why a value can't be a key of an app: it is one of it already, or somebody else's. */
+/** Why a value can't be an app's key: this app has it already, or another entity. */
 export type KeyTaken = 'of this app' | 'elsewhere';
 
-/** An app that a key speaks for, as what is sent to it is kept. */
+/** An app of a key, with the facts that its calls need. */
 export type KeyedApp = {
   entityId: number;
   appId: number;
@@ -26,7 +28,7 @@ export type KeyedApp = {
   packageName: string;
   appType: AppType;
   timezone: string;
-  /** Seconds. */
+  /** In seconds. */
   sessionTimeout: number;
 };
 
@@ -66,7 +68,7 @@ export async function findAppApiKey(
   return rows[0] ? toKey(secrets, entityId, rows[0]) : null;
 }
 
-/** As `findAppApiKey`, and holds it as it is until the transaction ends. */
+/** Finds a key as `findAppApiKey` does, and locks it. */
 export async function lockAppApiKey(
   tx: Queryable,
   secrets: Secrets,
@@ -83,7 +85,7 @@ export async function lockAppApiKey(
 
 type NewKey = { appId: number; apiKey?: string | undefined; revoked: boolean };
 
-/** A random key unless one is given. */
+/** Inserts a key, a random one unless one is given. */
 export async function insertAppApiKey(
   tx: Queryable,
   secrets: Secrets,
@@ -120,18 +122,18 @@ export async function updateAppApiKey(
 }
 
 /**
- * The apps, of whatever entity is active, that have the key and have not revoked it: all of one entity, by their ids.
- * No other entity gets a value that one had, so what old SDKs send is never taken for somebody else's.
+ * Finds the apps with this key, not revoked, of an active entity, in order of their ids. No other entity ever gets a
+ * used value, so data of old SDKs never reaches another entity.
  */
 export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: string): Promise<KeyedApp[]> {
-  // By the primary key of key_lookups, then app_api_keys_by_value.
+  // Uses the primary key of key_lookups, then app_api_keys_by_value.
   const rows = readRows<
     Row<'apps', 'entityId' | 'id' | 'identifier' | 'packageName' | 'appType' | 'defaultTz' | 'sessionTimeout'> & {
       sorId: number;
     }
   >(
     await db.query({
-      // Planned once a session, as each request of an SDK asks.
+      // Planned once a session, since each request of an SDK runs it.
       name: 'find-apps-by-key',
       text: `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
      FROM key_lookups l
@@ -155,7 +157,7 @@ export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: s
   }));
 }
 
-/** Makes a value the entity's, for good; false where it is another's, or a SoR's. */
+/** Claims a value for the entity for good; false if another entity, or a System of Records, has it. */
 async function claimLookup(tx: Queryable, entityId: number, lookup: Buffer): Promise<boolean> {
   await tx.query(
     `INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'app', $2, 0) ON CONFLICT (lookup) DO NOTHING`,

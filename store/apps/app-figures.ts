@@ -1,18 +1,20 @@
+/** Figures of apps: devices, active ones, versions, certificates. */
+
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** What an app's devices come to. */
+/** Figures of an app's devices. */
 export type AppFigures = {
-  /** Any device or session. */
+  /** True if the app has any device or session. */
   hasUsageData: boolean;
   hasPemFile: boolean;
-  /** Of the device last seen, of those that told of one. */
+  /** The version of the device seen last that has one. */
   lastSdkVersion: string | null;
-  /** Devices. */
+  /** Number of devices. */
   downloads: number;
-  /** The UTC day of the newest device's first sight, in seconds since the epoch. */
+  /** The UTC day on which the newest device was first seen, in seconds since the epoch. */
   downloadsLastReportDay: number | null;
-  /** Devices seen in the last 30 days. */
+  /** Number of devices seen in the last 30 days. */
   monthlyActive: number;
 };
 
@@ -20,14 +22,14 @@ type OfDevices = Pick<AppFigures, 'lastSdkVersion' | 'downloads' | 'downloadsLas
 
 const NO_DEVICES: OfDevices = { lastSdkVersion: null, downloads: 0, downloadsLastReportDay: null, monthlyActive: 0 };
 
-/** Figures of so many devices that counting them takes long: kept a hundred times as long as that. */
+/** Figures that take longer than this to count are kept a hundred times as long as they took. */
 const QUICK_MS = 100;
 const KEPT_FOR_TIMES = 100;
 
-/** By the id of the app, which no other app gets. */
+/** By the id of the app, which is never reused. */
 export type KeptFigures = Map<number, OfDevices & { untilMs: number }>;
 
-/** The figures of each of the apps, by its id. Those in `kept` are not counted again as long as they hold. */
+/** Returns the figures of apps by id. Counts those in `kept` again only once they have expired. */
 export async function listAppFigures(
   db: Queryable,
   entityId: number,
@@ -36,9 +38,8 @@ export async function listAppFigures(
 ): Promise<Map<number, AppFigures>> {
   const ofDevices = await countDevices(db, entityId, appIds, kept);
   const idle = appIds.filter((id) => !ofDevices.has(id));
-  // Of each it looks for one row, by the primary key of sessions, and by that of certificates' fingerprints. Of
-  // sessions in an order: for any the planner would read them all, wherever it takes an app without for one that has
-  // them.
+  // Looks for one row of each app, by the primary key of sessions and that of certificates' fingerprints. Ordered
+  // sessions keep the planner from reading all of an app's sessions.
   const rows = readRows<Row<'sessions', 'id'> & { hasSessions: boolean; hasPemFile: boolean }>(
     await db.query(
       `SELECT a.id,
@@ -58,7 +59,7 @@ export async function listAppFigures(
   );
 }
 
-/** Of apps without devices nothing. */
+/** Counts devices by app; apps without devices are left out. */
 async function countDevices(
   db: Queryable,
   entityId: number,
@@ -91,7 +92,7 @@ type DevicesRow = {
 };
 
 async function countNow(db: Queryable, entityId: number, appIds: number[]): Promise<Map<number, OfDevices>> {
-  // One scan whatever the number of apps, whose devices are a part of one index; few versions come out of it.
+  // One scan for all apps, whose devices are a part of one index; it returns few versions.
   const { rows } = await db.query<DevicesRow>(
     `SELECT app_id, sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
        extract(epoch FROM date_trunc('day', max(first_seen_at), 'UTC'))::bigint AS last_report_day,

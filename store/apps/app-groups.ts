@@ -1,11 +1,13 @@
+/** Groups of apps. */
+
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** Apps that belong together, for whoever looks through many. */
+/** A group of apps. */
 export type AppGroup = Row<'app_groups', 'id' | 'identifier' | 'name' | 'createdAt'> & {
-  /** Identifiers, in the order in which the apps were made. */
+  /** Identifiers in order of creation. */
   apps: string[];
 };
 
@@ -14,11 +16,11 @@ const GROUPS = `SELECT g.id, g.identifier, g.name, g.created_at, ARRAY(
     WHERE m.entity_id = g.entity_id AND m.group_id = g.id ORDER BY a.id) AS apps
   FROM app_groups g`;
 
-/** SQL: a group's row, and about what the identifiers of its apps take. */
+/** SQL for the size of a group's row with its apps' identifiers. */
 const GROUP_BYTES = `octet_length(r::text)
   + 50 * (SELECT count(*) FROM app_group_members m WHERE m.entity_id = r.entity_id AND m.group_id = r.id)`;
 
-/** Yields the groups in pieces, oldest first. */
+/** Yields groups in pieces, oldest first. */
 export async function* streamAppGroups(db: Queryable, entityId: number): AsyncGenerator<AppGroup[]> {
   const { rows } = await db.query<Row<'app_groups', 'id'>>(
     'SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id',
@@ -43,13 +45,13 @@ export async function findAppGroup(db: Queryable, entityId: number, identifier: 
   );
 }
 
-/** As `findAppGroup`, and holds it as it is until the transaction ends. */
+/** Finds a group as `findAppGroup` does, and locks it. */
 export async function lockAppGroup(tx: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
   await tx.query('SELECT FROM app_groups WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
   return findAppGroup(tx, entityId, identifier);
 }
 
-/** The ids of some groups by their identifiers; unknown ones are left out. They stay until the transaction ends. */
+/** Returns the ids of groups by identifier, without unknown ones, and locks these. */
 export async function listAppGroupIds(
   tx: Queryable,
   entityId: number,

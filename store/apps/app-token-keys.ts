@@ -1,21 +1,23 @@
+/** Keys by which an app's server signs user tokens. */
+
 import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** A key by which an app's server signs user tokens: one in use, and one to change over to. */
+/** A key of user tokens: an app has one in use, and one to change to. */
 export type AppTokenKey = {
-  /** The `kid` of the tokens that it signs. */
+  /** The `kid` of tokens signed with it. */
   identifier: string;
-  /** 32 random bytes as base64url. The text as it stands is the key of HS256: nobody decodes it. */
+  /** 32 random bytes as base64url. The text itself is the key of HS256, not decoded. */
   secret: string;
   createdAt: Date;
 };
 
 type KeyRow = Row<'app_token_keys', 'identifier' | 'secret' | 'createdAt'>;
 
-/** The oldest first. */
+/** Lists an app's keys, oldest first. */
 export async function listAppTokenKeys(
   db: Queryable,
   secrets: Secrets,
@@ -35,7 +37,7 @@ export async function listAppTokenKeys(
   }));
 }
 
-/** A random key for an app that is held; null where the app has as many as it may. */
+/** Inserts a random key for an app, which the caller has locked; null if it has the maximum number. */
 export async function insertAppTokenKey(
   tx: Queryable,
   secrets: Secrets,
@@ -54,7 +56,7 @@ export async function insertAppTokenKey(
   return rows[0] ? { identifier, secret, createdAt: rows[0].createdAt } : null;
 }
 
-/** False where the app has no such key. */
+/** Deletes a key; false if the app has no such key. */
 export async function deleteAppTokenKey(
   tx: Queryable,
   entityId: number,

@@ -1,3 +1,5 @@
+/** Apps of an entity. */
+
 import { insertAppSor, lockSor, renameSor } from '../attributes/systems-of-records.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -6,17 +8,17 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { type AppSettings, type SettingsRow, toColumns, toSettings } from './app-settings.ts';
 
-/** What others know of an app. */
+/** The facts of an app that other features need. */
 export type App = Row<'apps', 'id' | 'identifier' | 'name' | 'packageName' | 'appType'>;
 
-/** An app as it is shown: with what stands around it. */
+/** An app as it is shown, with its related objects. */
 export type WholeApp = App &
   AppSettings & {
-    /** Copied out of a connected store account. */
+    /** True if it was copied from a connected store account. */
     storeFetched: boolean;
     parentIdentifier: string | null;
     childIdentifiers: string[];
-    /** Of its SDK SoR. */
+    /** The identifier of its SDK System of Records. */
     sorIdentifier: string;
     groups: { identifier: string; name: string; createdAtSeconds: number }[];
   };
@@ -49,7 +51,7 @@ export async function findApp(db: Queryable, entityId: number, identifier: strin
   );
 }
 
-/** Holds an app: until the transaction ends nobody else changes it, or makes it a parent. */
+/** Locks an app: no other transaction changes it, or makes it a parent. */
 export async function lockApp(
   tx: Queryable,
   entityId: number,
@@ -64,7 +66,7 @@ export async function lockApp(
   return rows[0] ? { id: rows[0].id, parentId: rows[0].parentId } : null;
 }
 
-/** Whether any app has it as its parent. */
+/** Returns whether any app has this one as its parent. */
 export async function isParent(db: Queryable, entityId: number, id: number): Promise<boolean> {
   const { rowCount } = await db.query('SELECT FROM apps WHERE entity_id = $1 AND parent_id = $2 LIMIT 1', [
     entityId,
@@ -73,7 +75,7 @@ export async function isParent(db: Queryable, entityId: number, id: number): Pro
   return rowCount! > 0;
 }
 
-/** The ids of some apps by their identifiers; unknown ones are left out. */
+/** Returns the ids of apps by identifier; unknown ones are left out. */
 export async function listAppIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<Row<'apps', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM apps WHERE entity_id = $1 AND identifier = ANY ($2)',
@@ -82,7 +84,7 @@ export async function listAppIds(db: Queryable, entityId: number, identifiers: s
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
-/** Some apps by their ids. */
+/** Lists apps by id. */
 export async function listAppsById(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, App>> {
   const apps = readRows<App>(
     await db.query(
@@ -93,7 +95,7 @@ export async function listAppsById(db: Queryable, entityId: number, ids: number[
   return new Map(apps.map((app) => [app.id, app]));
 }
 
-/** Yields the apps in pieces, oldest first. */
+/** Yields apps in pieces, oldest first. */
 export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId: number): AsyncGenerator<WholeApp[]> {
   const { rows: all } = await db.query<Row<'apps', 'id'>>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [
     entityId,
@@ -123,9 +125,7 @@ export async function findWholeApp(
   return rows[0] ? toWholeApp(secrets, entityId, rows[0]) : null;
 }
 
-/**
- * Whether an app of the entity has the package name, whatever its platform; `exceptId` is that of the one that asks.
- */
+/** Returns whether another app of the entity than `exceptId` has the package name, on any platform. */
 export async function isPackageNameTaken(
   db: Queryable,
   entityId: number,
@@ -139,7 +139,9 @@ export async function isPackageNameTaken(
   return rowCount! > 0;
 }
 
-/** An app with its SDK SoR. Its package name is not taken: a collision fails. Answers its identifier and id. */
+/**
+ * Inserts an app with its SDK System of Records, and returns its identifier and id. Fails if the package name is taken.
+ */
 export async function insertApp(
   tx: Queryable,
   secrets: Secrets,
@@ -158,7 +160,7 @@ export async function insertApp(
   return { id: rows[0]!.id, identifier };
 }
 
-/** Stores the settings of an app that is held; its SDK SoR is named after it. */
+/** Updates the settings of an app, which the caller has locked, and the name of its SDK System of Records. */
 export async function updateApp(
   tx: Queryable,
   secrets: Secrets,

@@ -1,21 +1,23 @@
+/** Labels of event definitions, funnels and segments. */
+
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 
 export type Label = Row<'labels', 'id' | 'name' | 'createdAt'> & {
-  /** How many things bear it. */
+  /** Number of objects with this label. */
   targets: number;
 };
 
-/** What may bear labels, by its integer id. */
+/** An object that can have labels, by its integer id. */
 type LabelTarget = { kind: 'event_definition' | 'funnel' | 'segment'; id: number };
 
-// Counted along the primary key of label_targets, which begins with the label.
+// Counts use the primary key of label_targets, which begins with the label.
 const LABELS = `SELECT l.id, l.name, l.created_at,
     (SELECT count(*) FROM label_targets t WHERE t.entity_id = l.entity_id AND t.label_id = l.id) AS targets
   FROM labels l`;
 
-/** Yields the labels in pieces, oldest first. */
+/** Yields labels in pieces, oldest first. */
 export async function* streamLabels(db: Queryable, entityId: number): AsyncGenerator<Label[]> {
   const { rows } = await db.query<Row<'labels', 'id'>>('SELECT id FROM labels WHERE entity_id = $1 ORDER BY id', [
     entityId,
@@ -32,7 +34,7 @@ export async function* streamLabels(db: Queryable, entityId: number): AsyncGener
   }
 }
 
-/** Null: the entity has a label of that name. */
+/** Inserts a label; null if the entity has one of that name. */
 export async function insertLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
   return readRow<Label>(
     await tx.query(
@@ -43,14 +45,14 @@ export async function insertLabel(tx: Queryable, entityId: number, name: string)
   );
 }
 
-/** By its name; it stays as it is until the transaction ends. */
+/** Finds a label by name, and locks it. */
 export async function lockLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
   return readRow<Label>(
     await tx.query(`${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]),
   );
 }
 
-/** False: another label of the entity has the name. */
+/** Renames a label; false if the entity has another one of that name. */
 export async function renameLabel(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE labels SET name = $3 WHERE entity_id = $1 AND id = $2
@@ -60,20 +62,20 @@ export async function renameLabel(tx: Queryable, entityId: number, id: number, n
   return rowCount === 1;
 }
 
-/** What bore it stays, without it. False: there is none of that name. */
+/** Deletes a label, not its objects; false if there is none of that name. */
 export async function deleteLabel(tx: Queryable, entityId: number, name: string): Promise<boolean> {
   const { rowCount } = await tx.query('DELETE FROM labels WHERE entity_id = $1 AND name = $2', [entityId, name]);
   return rowCount === 1;
 }
 
-/** The target then bears these labels and no others; those that don't exist yet are made. */
+/** Sets the labels of an object, and creates missing ones. */
 export async function setLabels(
   tx: Queryable,
   entityId: number,
   { kind, id }: LabelTarget,
   names: readonly string[],
 ): Promise<void> {
-  // The update of those that stand changes nothing: it gives their ids, and keeps them from being deleted meanwhile.
+  // The update changes nothing: it returns the ids of existing labels, and keeps them from being deleted.
   const { rows } = await tx.query<Row<'labels', 'id'>>(
     `INSERT INTO labels (entity_id, name) SELECT DISTINCT $1::integer, name FROM unnest($2::text[]) AS name ORDER BY name
      ON CONFLICT (entity_id, name) DO UPDATE SET name = EXCLUDED.name RETURNING id`,

@@ -1,9 +1,11 @@
+/** Push certificates of iOS apps, with sealed keys. */
+
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** A certificate and its key, read and found to belong together. */
+/** A certificate with its own key. */
 export type NewPushCertificate = Row<
   'push_certificates',
   'fingerprint' | 'x509Pem' | 'pkeyPem' | 'subject' | 'uid' | 'notBefore' | 'notAfter'
@@ -11,13 +13,13 @@ export type NewPushCertificate = Row<
 
 export type PushCertificate = Omit<NewPushCertificate, 'fingerprint' | 'pkeyPem'> &
   Row<'push_certificates', 'id' | 'identifier' | 'revoked'> & {
-    /** Opened by `openPrivateKey` alone. */
+    /** Opened by `openPrivateKey` only. */
     sealedKey: string;
   };
 
 const COLUMNS = 'id, identifier, x509_pem, pkey_pem AS sealed_key, subject, uid, not_before, not_after, revoked';
 
-/** Null: the app has this certificate already. */
+/** Inserts a certificate; null if the app has it already. */
 export async function insertPushCertificate(
   tx: Queryable,
   secrets: Secrets,
@@ -72,7 +74,7 @@ export async function findPushCertificate(
   );
 }
 
-/** The first that is not revoked, expired or not; null where there is none. */
+/** Finds the first certificate that is not revoked, even if expired; null if there is none. */
 export async function findCurrentPushCertificate(
   db: Queryable,
   entityId: number,
@@ -86,7 +88,7 @@ export async function findCurrentPushCertificate(
   );
 }
 
-/** Null where the app has no such certificate. */
+/** Revokes a certificate or restores it; null if the app has no such one. */
 export async function updatePushCertificateRevoked(
   tx: Queryable,
   entityId: number,
@@ -103,7 +105,7 @@ export async function updatePushCertificateRevoked(
   );
 }
 
-/** In PEM, PKCS #8. Whoever shows it writes that down in the audit log. */
+/** Returns the key in PEM, PKCS #8. A caller who shows it writes an audit entry. */
 export function openPrivateKey(secrets: Secrets, entityId: number, { identifier, sealedKey }: PushCertificate): string {
   return secrets.open(sealedKey, keyCell(entityId, identifier));
 }

@@ -1,12 +1,14 @@
+/** Purposes in a data wallet. */
+
 import { DEFAULT_RECIPIENT } from '../../domain/apps/wallet-defaults.ts';
 import type { Queryable } from '../core/database.ts';
 import { listWalletTexts, type WalletText } from './wallet-texts.ts';
 
-/** An element that a purpose names, with its recipient and category by their technical names. */
+/** An element of a purpose, with the technical names of its recipient and category. */
 type NamedElement = { technicalName: string; displayName: string; recipient: string; category: string };
 export type Purpose = WalletText & { elements: NamedElement[] };
 
-/** An element by its id or, one of the default recipient's, its technical name. */
+/** An element by id, or one of the default recipient's by technical name. */
 export type ElementRef = { id: number | null; technicalName: string };
 
 type Row = {
@@ -18,7 +20,7 @@ type Row = {
   category: string | null;
 };
 
-/** Those of an app in the order they were made; with `address`, the one of that identifier or technical name. */
+/** Lists an app's purposes in order of creation; with `address` the one with that identifier or technical name. */
 export async function listPurposes(
   db: Queryable,
   entityId: number,
@@ -40,7 +42,7 @@ export async function listPurposes(
   return purposes.map((purpose) => ({ ...purpose, elements: (elementsOf.get(purpose.id) ?? []).map(toElement) }));
 }
 
-/** The purpose then names these elements, in this order. */
+/** Sets the elements of a purpose, in order. */
 export async function replacePurposeElements(
   tx: Queryable,
   entityId: number,

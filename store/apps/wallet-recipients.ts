@@ -1,19 +1,21 @@
+/** Recipients in a data wallet, and their elements. */
+
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT, type Texts } from '../../domain/apps/wallet-defaults.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** What a recipient has of a user; `id` is null of the default recipient's. */
+/** Data that a recipient has of a user; `id` is null for the default recipient's. */
 type WalletElement = {
   id: number | null;
   technicalName: string;
   displayName: string;
   category: { technicalName: string; title: Texts };
-  /** That name it, in the order they were made. */
+  /** The purposes that name it, in order of creation. */
   purposes: { identifier: string; technicalName: string; title: Texts }[];
 };
 
-/** `id` and `identifier` are null of the default recipient. */
+/** A recipient; `id` and `identifier` are null for the default one. */
 export type Recipient = {
   id: number | null;
   identifier: string | null;
@@ -22,7 +24,7 @@ export type Recipient = {
   elements: WalletElement[];
 };
 
-/** A category goes by its id, or a default one, whose `id` is null, by its technical name. */
+/** A new element. Its category has an id, or for a default one, whose `id` is null, a technical name. */
 export type NewElement = {
   technicalName: string;
   displayName: string;
@@ -36,12 +38,12 @@ type ElementRow = Row<'wallet_elements', 'recipientId' | 'id' | 'technicalName' 
 };
 type PurposeRow = Row<'wallet_purpose_elements', 'elementId' | 'defaultElement'> &
   Row<'wallet_texts', 'identifier' | 'technicalName', { title: Texts }>;
-/** By an element's id, or the technical name of one of the default recipient's. */
+/** Purposes by an element's id, or by technical name for the default recipient's. */
 type PurposesOf = Map<number | string | null, PurposeRow[]>;
 
 /**
- * The default recipient, then those of an app in the order they were made; with `address`, the one of that identifier
- * or technical name.
+ * Lists the default recipient, then an app's in order of creation; with `address` the one with that identifier or
+ * technical name.
  */
 export async function listRecipients(
   db: Queryable,
@@ -122,7 +124,7 @@ function toPurposes(rows: PurposeRow[] = []): WalletElement['purposes'] {
   return rows.map(({ identifier, technicalName, title }) => ({ identifier, technicalName, title }));
 }
 
-/** Null where the app has one of that technical name. */
+/** Inserts a recipient; null if the app has one with that technical name. */
 export async function insertRecipient(
   tx: Queryable,
   entityId: number,
@@ -137,7 +139,7 @@ export async function insertRecipient(
   return rows[0] ?? null;
 }
 
-/** Changes what is given. False where another one of the app has that technical name; relies on `lockWallet`. */
+/** Changes the given members; false if the app has another one with that technical name. Needs `lockWallet`. */
 export async function updateRecipient(
   tx: Queryable,
   entityId: number,
@@ -154,15 +156,12 @@ export async function updateRecipient(
   return rowCount === 1;
 }
 
-/** With its elements, which purposes lose. */
+/** Deletes a recipient with its elements, also from purposes. */
 export async function deleteRecipient(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM wallet_recipients WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/**
- * The recipient then has these elements, in this order. Purposes go on naming those that were there by the same
- * technical name.
- */
+/** Sets the elements of a recipient, in order. Purposes keep elements with the same technical name. */
 export async function replaceElements(
   tx: Queryable,
   entityId: number,
@@ -192,7 +191,7 @@ export async function replaceElements(
   );
 }
 
-/** Whether an element of any recipient belongs to the category. */
+/** Returns whether any recipient has an element of the category. */
 export async function isCategoryUsed(db: Queryable, entityId: number, categoryId: number): Promise<boolean> {
   const { rows } = await db.query('SELECT FROM wallet_elements WHERE entity_id = $1 AND category_id = $2 LIMIT 1', [
     entityId,

@@ -1,13 +1,15 @@
+/** Settings of a data wallet: its languages, its lock, and its size. */
+
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Whose data wallet it is. */
+/** The entity and the app of a data wallet. */
 export type WalletRef = { entityId: number; appId: number };
 
-/** Of what has a technical name and a display name, at most about. */
+/** Approximate maximum size of a technical name with a display name. */
 const NAMES_BYTES = 500;
 
-/** One change at a time to an app's data wallet, and the app stays meanwhile. False once the app is gone. */
+/** Locks an app's data wallet, and the app; false if the app is deleted. */
 export async function lockWallet(tx: Queryable, entityId: number, appId: number): Promise<boolean> {
   const { rowCount } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [
     entityId,
@@ -16,7 +18,7 @@ export async function lockWallet(tx: Queryable, entityId: number, appId: number)
   return rowCount === 1;
 }
 
-/** ISO 639-1 codes, as they were given; English until somebody gave any. */
+/** Lists the wallet's languages as ISO 639-1 codes in the given order; English by default. */
 export async function listWalletLanguages(db: Queryable, entityId: number, appId: number): Promise<string[]> {
   const { rows } = await db.query<Row<'wallet_settings', 'languages'>>(
     'SELECT languages FROM wallet_settings WHERE entity_id = $1 AND app_id = $2',
@@ -39,7 +41,7 @@ export async function upsertWalletLanguages(
 }
 
 /**
- * About how many bytes the longest list of the wallet is: each element shows its category's title, and those of its
+ * Returns the approximate size of the wallet's longest list: each element shows its category's title, and those of its
  * purposes.
  */
 export async function findWalletBytes(tx: Queryable, entityId: number, appId: number): Promise<number> {

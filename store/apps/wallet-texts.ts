@@ -1,19 +1,21 @@
+/** Texts in a data wallet: legal texts, data categories, purposes. */
+
 import type { Texts } from '../../domain/apps/wallet-defaults.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type IdentifierKind, newIdentifier } from '../core/identifiers.ts';
 
-/** What a data wallet says in several languages. */
+/** Kinds of texts in several languages. */
 export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
 
-/** `body`: the text of a legal text, the description of the others. */
+/** `body`: the text of a legal text, or a description. */
 export type WalletText = Row<'wallet_texts', 'id' | 'identifier' | 'technicalName', { title: Texts; body: Texts }>;
 type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
 
 const COLUMNS = 'id, identifier, technical_name, title, body';
 const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', data_category: 'cat', purpose: 'pur' };
 
-/** Those of an app in the order they were made; with `address`, the one of that identifier or technical name. */
+/** Lists an app's texts in order of creation; with `address` the one with that identifier or technical name. */
 export async function listWalletTexts(
   db: Queryable,
   entityId: number,
@@ -30,7 +32,7 @@ export async function listWalletTexts(
   );
 }
 
-/** Null where the app has one of that kind and technical name. */
+/** Inserts a text; null if the app has one of that kind with that technical name. */
 export async function insertWalletText(
   tx: Queryable,
   entityId: number,
@@ -48,7 +50,8 @@ export async function insertWalletText(
 }
 
 /**
- * Changes what is given. False where another one of the app has that kind and technical name; relies on `lockWallet`.
+ * Changes the given members; false if the app has another one of that kind with that technical name. Needs
+ * `lockWallet`.
  */
 export async function updateWalletText(
   tx: Queryable,
@@ -67,7 +70,7 @@ export async function updateWalletText(
   return rowCount === 1;
 }
 
-/** A purpose goes with what it names; a category must be used by nobody any more. */
+/** Deletes a text; a purpose with its elements. A category must be unused. */
 export async function deleteWalletText(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM wallet_texts WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

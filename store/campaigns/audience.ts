@@ -1,3 +1,5 @@
+/** The audience of a campaign: finds its devices, and hands them out when they are due. */
+
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
@@ -19,10 +21,10 @@ export type AudienceDevice = {
   opt_in: boolean | null;
 };
 
-/** Finding an audience is stopped after so long. */
+/** Maximum time to find an audience. */
 const AUDIENCE_TIMEOUT_MS = 600_000;
 
-/** The devices of the people that filters find, by person: all as of one moment. */
+/** Yields the devices of the people that filters find, by person, all as of one moment. */
 export function findAudience(db: Database, entityId: number, query: SegmentQuery): AsyncGenerator<AudienceDevice> {
   const { with: tables, matched, values, add, ofDevice } = segmentSql(query);
   const person = personWithOnlyUser('d');
@@ -34,7 +36,7 @@ export function findAudience(db: Database, entityId: number, query: SegmentQuery
   return cursorRows<AudienceDevice>(db, text, [entityId, ...values], segmentSettings(AUDIENCE_TIMEOUT_MS));
 }
 
-/** Devices that have the app. */
+/** Counts the devices of an app. */
 export async function countAppDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
   const {
     rows: [row],
@@ -45,7 +47,7 @@ export async function countAppDevices(db: Queryable, entityId: number, appId: nu
   return row!.count;
 }
 
-/** `dueAt`: ISO. */
+/** Returns a line for `insertAudience`; `dueAt` is ISO. */
 export function audienceLine(
   entityId: number,
   sendId: number,
@@ -61,7 +63,7 @@ export async function insertAudience(tx: Tx, lines: string): Promise<void> {
   );
 }
 
-/** Deletes some of an audience; how many. */
+/** Deletes some of an audience, and returns how many. */
 export async function deleteAudience(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
@@ -71,7 +73,7 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
   return rowCount!;
 }
 
-/** A device whose time has come, as it is now. */
+/** A due device of an audience, as it is now; null if it is gone. */
 export type DueDevice = { person: string; device: TargetDevice | null };
 
 type DueRow = Row<'campaign_audience', 'person'> &
@@ -81,13 +83,13 @@ type DueRow = Row<'campaign_audience', 'person'> &
     isLoggedOut: boolean | null;
   };
 
-/** Where a device stands in an audience; the time as Postgres writes it. */
+/** The key of a device in an audience; the time as Postgres writes it. */
 export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 
 /**
- * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken
- * out of it. Those that another transaction holds are stepped over. What was taken before stays in the index for a
- * while: without `after` each scan would go over it. By the key of devices; LIMIT 1 keeps the order of the look-ups.
+ * Takes the next due devices out of an audience, after a key, in order of the primary key. Skips rows that another
+ * transaction has locked. Without `after`, each scan would cross index entries of rows taken before. Devices use their
+ * key; LIMIT 1 keeps the order of the look-ups.
  */
 export async function takeAudience(
   tx: Queryable,
@@ -141,7 +143,7 @@ function toDueDevice(row: DueRow): DueDevice {
   };
 }
 
-/** When the next devices of an audience are due; null: none is left. By the primary key. */
+/** Returns when the next devices are due; null if none is left. Uses the primary key. */
 export async function findNextOfAudience(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
   const {
     rows: [row],

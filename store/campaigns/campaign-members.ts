@@ -1,16 +1,18 @@
+/** The people in the audience of a dynamic campaign, and what they got of it. */
+
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
- * A person in the audience of a dynamic campaign, or who was, and what they got of it. `lastWindow`: where that window
- * began.
+ * A person who is, or was, in the audience of a dynamic campaign. `lastWindow`: the start of the last window that
+ * notified them.
  */
 export type CampaignMember = Row<
   'campaign_members',
   'person' | 'isMember' | 'notified' | 'lastNotifiedAt' | 'lastWindow'
 >;
 
-/** What is known of these people, by the person. By the primary key. */
+/** Finds members by person. Uses the primary key. */
 export async function listMembers(
   tx: Queryable,
   entityId: number,
@@ -28,8 +30,8 @@ export async function listMembers(
 }
 
 /**
- * Members after one person and up to another (null: from the first, up to the last) who are not among these people have
- * left; how many.
+ * Marks members as having left: those between two persons (null: from the first, to the last) who are not in the list.
+ * Returns how many.
  */
 export async function updateLeft(
   tx: Queryable,
@@ -48,7 +50,7 @@ export async function updateLeft(
   return rowCount!;
 }
 
-/** Writes members as they are now. */
+/** Inserts or updates members. */
 export async function upsertMembers(
   tx: Queryable,
   entityId: number,
@@ -73,7 +75,7 @@ export async function upsertMembers(
   );
 }
 
-/** Deletes some of the members of a campaign that is over; how many. */
+/** Deletes some members of a campaign that is over, and returns how many. */
 export async function deleteCampaignMembers(
   tx: Queryable,
   entityId: number,
@@ -88,7 +90,7 @@ export async function deleteCampaignMembers(
   return rowCount!;
 }
 
-/** A dynamic campaign has looked at its audience. */
+/** Stores the time of a look, and of the next one. */
 export async function updateLookedAt(
   tx: Queryable,
   entityId: number,
@@ -101,7 +103,7 @@ export async function updateLookedAt(
   );
 }
 
-/** It looks then, and not now. */
+/** Stores the time of the next look. */
 export async function updateNextLookAt(tx: Queryable, entityId: number, sendId: number, next: Date): Promise<void> {
   await tx.query('UPDATE sends SET next_look_at = $3 WHERE entity_id = $1 AND id = $2', [entityId, sendId, next]);
 }

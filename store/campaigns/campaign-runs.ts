@@ -1,10 +1,12 @@
+/** Runs of campaigns to an audience: the send of each, its status, and its end. */
+
 import type { CampaignStatus } from '../../domain/campaigns/campaign-status.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Campaign } from './campaigns.ts';
 
-/** A campaign to an audience that was launched, as a send of its own under the campaign's identifier. */
+/** Inserts the send of a launched campaign, under the campaign's identifier. */
 export async function insertCampaignRun(
   tx: Tx,
   entityId: number,
@@ -26,7 +28,7 @@ export async function insertCampaignRun(
   return { entityId, jobId: row!.id, identifier };
 }
 
-/** How many devices of an app have their clocks in each zone. */
+/** The number of an app's devices in a zone. */
 type DeviceZoneCount = Row<'devices', 'timezone' | 'utcOffset'> & { devices: number };
 
 export async function listDeviceZones(db: Queryable, entityId: number, appId: number): Promise<DeviceZoneCount[]> {
@@ -39,14 +41,14 @@ export async function listDeviceZones(db: Queryable, entityId: number, appId: nu
   );
 }
 
-/** A send of the campaign `c` that has not ended. */
+/** SQL for a send of campaign `c` that has not ended. */
 const OPEN_SEND = `EXISTS (
   SELECT FROM send_campaigns l JOIN sends s ON s.entity_id = l.entity_id AND s.id = l.send_id
   WHERE l.entity_id = c.entity_id AND l.campaign_id = c.id AND s.state IN ('accepted', 'running'))`;
 
 /**
- * Sets the status of a launched campaign; `failure` says why it failed. A canceled or failed one ends once its counts
- * are final (`endCampaignsOf`).
+ * Sets the status of a launched campaign; `failure` says why it failed. A canceled or failed campaign ends once its
+ * counts are final (`endCampaignsOf`).
  */
 export async function updateCampaignStatus(
   tx: Queryable,
@@ -63,7 +65,7 @@ export async function updateCampaignStatus(
   );
 }
 
-/** A campaign `c` that is canceled or failed, and whose counts are final now. Uses the index campaigns_ending. */
+/** SQL for a canceled or failed campaign `c` whose counts are final now. Uses the index campaigns_ending. */
 export const ENDING = `status IN ('canceled', 'failed') AND ended_at IS NULL AND NOT ${OPEN_SEND}`;
 
 /** Ends the canceled and failed campaigns of a send that `tx` has ended, unless they have another send. */
@@ -75,10 +77,13 @@ export async function endCampaignsOf(tx: Tx, entityId: number, sendId: number): 
   );
 }
 
-/** Devices: of the audience, of them those that allow pushes, and all that have the app. */
+/** Numbers of devices: in the audience, of these with pushes allowed, and all with the app. */
 export type Reach = { count: number; optin: number; total: number };
 
-/** A step begins to find or look at the audience of a run that `tx` holds; the number that it goes by. */
+/**
+ * Raises the number of the step that finds the audience of a run, which `tx` has locked, and returns it: older steps
+ * end.
+ */
 export async function raiseAudienceRound(tx: Tx, entityId: number, jobId: number): Promise<number> {
   const row = readRow<Row<'sends', 'audienceRound'>>(
     await tx.query(
@@ -89,7 +94,7 @@ export async function raiseAudienceRound(tx: Tx, entityId: number, jobId: number
   return row!.audienceRound;
 }
 
-/** The audience of a run is complete, and its campaign sends. */
+/** Marks the audience of a run as complete; its campaign sends now. */
 export async function endAudience(
   tx: Tx,
   entityId: number,
@@ -108,7 +113,7 @@ export async function endAudience(
   );
 }
 
-/** What of a run was not sent by then is not sent. */
+/** Cancels the part of a run that is not sent yet. */
 export async function cancelCampaignRun(tx: Queryable, entityId: number, campaignId: number): Promise<void> {
   await tx.query(
     `UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now())

@@ -3,12 +3,12 @@ import type { Queryable } from '../core/database.ts';
 import { REPORT_DAYS } from '../sends/reports.ts';
 
 /**
- * The copies of campaigns that tests send, by their ids; $1 is the entity. What they send counts nowhere. By
+ * SQL for the ids of the copies that tests send; $1 is the entity. Their attempts count nowhere. Uses
  * campaigns_of_tests.
  */
 export const TEST_COPIES = 'SELECT id FROM campaigns WHERE entity_id = $1 AND test_of IS NOT NULL';
 
-/** The campaign that a request is a test of; null: it is none, or is no longer kept. */
+/** Finds the campaign that a request tests; null if it tests none, or the campaign is no longer kept. */
 export async function findTestedCampaign(db: Queryable, entityId: number, sendId: number): Promise<string | null> {
   const row = readRow<Row<'campaigns', never, { testOf: string }>>(
     await db.query(
@@ -20,7 +20,7 @@ export async function findTestedCampaign(db: Queryable, entityId: number, sendId
   return row?.testOf ?? null;
 }
 
-/** Copies whose attempts are no longer kept. */
+/** Deletes copies whose attempts are no longer kept. */
 export async function deleteOldTests(db: Queryable, entityId: number): Promise<void> {
   await db.query(
     `DELETE FROM campaigns c

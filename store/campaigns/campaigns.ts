@@ -1,3 +1,5 @@
+/** Campaigns: drafts, launches, lists and counts. */
+
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import type { NotifLimit, Recurrence } from '../../domain/campaigns/campaign-body.ts';
 import type { CampaignParams } from '../../domain/campaigns/campaign-params.ts';
@@ -8,7 +10,7 @@ import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** What its makers say of a campaign. */
+/** The settings of a campaign. */
 export type CampaignSettings = Row<
   'campaigns',
   | 'appId'
@@ -22,10 +24,10 @@ export type CampaignSettings = Row<
   | 'skipMessageLimit'
   | 'isSensitive',
   {
-    /** Null: everybody in the app. */
+    /** Null: all people of the app. */
     filters: SegmentFilters | null;
     params: CampaignParams;
-    /** Null: all get `params`. */
+    /** Null: all people get `params`. */
     variants: CampaignVariant[] | null;
     recurrence: Recurrence | null;
     notifLimit: NotifLimit | null;
@@ -52,7 +54,7 @@ export type Campaign = CampaignSettings &
   Row<'apps', 'verifiedUsers'> & {
     appIdentifier: string;
     appTimezone: string;
-    /** As of now: of a launched transactional one by its dates. */
+    /** The status now; a launched transactional campaign's depends on its dates. */
     status: CampaignStatus;
     endedAt: Date | null;
   };
@@ -61,8 +63,9 @@ const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')
 const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
 
 /**
- * A launched transactional campaign waits for its start, and ends at its end date unless it has only pushes, which
- * never end: nothing happens at these moments but that sends are taken or refused, so they are read from the dates.
+ * SQL for the status. A launched transactional campaign waits for its start, and ends at its end date, unless it has
+ * only pushes: then it never ends. At these times only the acceptance of sends changes, so the status is read from the
+ * dates.
  */
 const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
@@ -74,13 +77,13 @@ const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.app
     c.created_at, c.updated_at, c.launched_at, CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure,
     c.reach_count, c.reach_optin, c.reach_total, c.reach_at
   FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
-// By the unique index of either name. The copies that tests send are no campaigns of anybody's.
+// Uses the unique index of either name. Copies that tests send are left out.
 const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2) AND c.test_of IS NULL';
 
-/** An entity has so many at most, and so many tests of the last 30 days. */
+/** Maximum number of campaigns of an entity, and of its tests of the last 30 days. */
 export const MAX_CAMPAIGNS = 10_000;
 
-/** A draft. Null: the entity has MAX_CAMPAIGNS already. */
+/** Inserts a draft; null if the entity has MAX_CAMPAIGNS. */
 export async function insertCampaign(
   tx: Queryable,
   entityId: number,
@@ -96,10 +99,7 @@ export async function insertCampaign(
   });
 }
 
-/**
- * The copy of a campaign that a test sends: it takes messages at once. Null: the entity has MAX_CAMPAIGNS of them
- * already.
- */
+/** Inserts the copy that a test sends, which takes messages at once; null if the entity has MAX_CAMPAIGNS of them. */
 export async function insertTestCopy(
   tx: Queryable,
   entityId: number,
@@ -124,7 +124,7 @@ async function insertUnlessFull(
   entityId: number,
   columns: Record<string, unknown> & { test_of?: string },
 ): Promise<NewCampaign | null> {
-  // Additions wait for each other here; what only refers to the entity does not.
+  // Serializes additions; other references to the entity don't wait.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
   const values = Object.keys(columns).map((_, index) => `$${index + 2}`);
   return readRow(
@@ -138,7 +138,7 @@ async function insertUnlessFull(
   );
 }
 
-/** All settings of a draft but its type. `failure`: why it can't be launched. */
+/** Updates all settings of a draft except its type. `failure`: why it can't be launched. */
 export async function updateCampaign(
   tx: Queryable,
   entityId: number,
@@ -160,8 +160,8 @@ export async function deleteCampaign(tx: Queryable, entityId: number, id: number
 }
 
 /**
- * Without a start date it starts now, and without an end date it ends CAMPAIGN_DAYS after its start. One to an audience
- * is scheduled until its run begins.
+ * Launches a draft: without a start date it starts now, without an end date it ends CAMPAIGN_DAYS after its start. A
+ * campaign to an audience is scheduled until its run begins.
  */
 export async function launchCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
@@ -174,7 +174,7 @@ export async function launchCampaign(tx: Queryable, entityId: number, id: number
   );
 }
 
-/** By its identifier or its `campaign_api_identifier`. */
+/** Finds a campaign by its identifier or its `campaign_api_identifier`. */
 export async function findCampaignByKey(db: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));
 }
@@ -197,7 +197,7 @@ export async function listCampaignsByKeys(
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
-/** By the keys that were asked for; unknown ones are left out. By the unique indexes of both names. */
+/** Returns references by key, without unknown keys. Uses the unique indexes of both names. */
 export async function listCampaignRefs(
   db: Queryable,
   entityId: number,
@@ -214,17 +214,17 @@ export async function listCampaignRefs(
   return new Map(rows.map(({ key, id, appId }) => [key, { id, appId }]));
 }
 
-/** As `findCampaignByKey`; until the transaction ends no other one changes it. */
+/** Finds a campaign as `findCampaignByKey` does, and locks it. */
 export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));
 }
 
-/** A member that is null filters nothing. */
+/** Filters of a list; null filters nothing. */
 export type CampaignFilter = {
   appIds: number[] | null;
   statuses: CampaignStatus[] | null;
   types: CampaignType[] | null;
-  /** Those that include one of these. */
+  /** Campaigns that include one of these. */
   push: boolean;
   inapp: boolean;
   search: string | null;
@@ -248,9 +248,7 @@ const ORDERS = {
 };
 export type CampaignOrder = keyof typeof ORDERS;
 
-/**
- * The ids of all campaigns that match; equals in the order come newest first. `streamCampaigns` reads the campaigns.
- */
+/** Lists the ids of all matching campaigns; equal ones newest first. `streamCampaigns` reads the campaigns. */
 export async function listCampaignIds(
   db: Queryable,
   entityId: number,
@@ -267,7 +265,7 @@ export async function listCampaignIds(
 
 export type CampaignStats = { pushesSent: number; pushesOpened: number };
 
-/** By the ids of campaigns; those without any attempt are left out. */
+/** Returns counts by campaign id; campaigns without an attempt are left out. */
 export async function listCampaignStats(
   db: Queryable,
   entityId: number,
@@ -281,7 +279,7 @@ export async function listCampaignStats(
   return new Map(rows.map(({ id, sent, opened }) => [id, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
 }
 
-/** By the identifiers of the variants of campaigns; those without any attempt are left out. */
+/** Returns counts by variant identifier; variants without an attempt are left out. */
 export async function listVariantStats(
   db: Queryable,
   entityId: number,
@@ -323,7 +321,7 @@ function toColumns(settings: CampaignSettings): Record<string, unknown> {
   };
 }
 
-/** Yields campaigns in pieces, in the order of the ids. */
+/** Yields campaigns in pieces, in order of the ids. */
 export async function* streamCampaigns(
   db: Queryable,
   entityId: number,
@@ -332,7 +330,7 @@ export async function* streamCampaigns(
   for await (const piece of idPieces(db, entityId, 'campaigns', ids)) yield listCampaignsById(db, entityId, piece);
 }
 
-/** In the order of the ids. */
+/** Lists campaigns in order of the ids. */
 export async function listCampaignsById(db: Queryable, entityId: number, ids: readonly number[]): Promise<Campaign[]> {
   return readRows<Campaign>(
     await db.query(

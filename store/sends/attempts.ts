@@ -1,3 +1,5 @@
+/** Attempts: writes them, lists due ones, records their outcomes and the receipts of devices. */
+
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type AttemptCode, type ReceiptKind, WAITS_FOR } from '../../domain/sends/attempt.ts';
@@ -12,7 +14,7 @@ import type { SendRef } from './sends.ts';
 
 type AttemptState = 'waiting' | 'sending' | 'settled';
 
-/** An attempt as it is written first. `content`: what the device gets, as JSON. */
+/** A new attempt. `content`: what the device gets, as JSON. */
 export type NewAttempt = {
   id: number;
   campaignId: number;
@@ -36,10 +38,10 @@ export type NewAttempt = {
   content: string | null;
 };
 
-/** So many ids each number of the sequence stands for, from it on. */
+/** Number of ids that each number of the sequence stands for. */
 const IDS_OF_A_NUMBER = 100;
 
-/** Ids of new attempts, rising, and the time of the transaction as Postgres writes it. */
+/** Draws rising ids of new attempts, and returns the time of the transaction as Postgres writes it. */
 export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: number[]; now: string }> {
   const { rows } = await tx.query<{ first: number; now: string }>(
     `SELECT nextval('attempt_ids') AS first, now()::text AS now FROM generate_series(1, $1)`,
@@ -52,10 +54,12 @@ export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: numb
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
   is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, variant, content`;
 
-/** Characters that are written at once: what many attempts with large messages take in memory stays bounded. */
+/** Number of characters written at once, which bounds memory. */
 const WRITTEN_CHARS = 1024 ** 2;
 
-/** A settled attempt has the time of the transaction, `now`: exports of later windows find it. */
+/**
+ * Inserts attempts. A settled one gets the time of the transaction, `now`, so that exports of later windows find it.
+ */
 export async function insertAttempts(
   tx: Tx,
   entityId: number,
@@ -106,7 +110,7 @@ function attemptLine(entityId: number, attempt: NewAttempt, now: string): string
 
 const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
-/** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
+/** A due attempt and its device as it is now; null if the device is gone. */
 export type DueAttempt = {
   id: number;
   campaignId: number;
@@ -149,13 +153,10 @@ function toDueAttempt({
   };
 }
 
-/** Bytes of content that are taken at once: an attempt's own content may exceed it alone. */
+/** Maximum size of content that is read at once; a single attempt may exceed it. */
 const TAKEN_BYTES = 4 * 1024 ** 2;
 
-/**
- * Lists waiting attempts whose time has come, oldest first, at most `limit` and about TAKEN_BYTES of content. Uses the
- * index attempts_open.
- */
+/** Lists due attempts, oldest first, at most `limit` and about TAKEN_BYTES of content. Uses the index attempts_open. */
 export async function listDueAttempts(
   tx: Queryable,
   entityId: number,
@@ -180,7 +181,7 @@ export async function listDueAttempts(
 }
 
 /**
- * Writes waiting attempts down as sending, and returns the ids of those that may leave: not one that another worker has
+ * Marks waiting attempts as sending, and returns the ids of those that may leave: not those that another worker has
  * marked, whose campaign has ended, or whose person was erased meanwhile.
  */
 export async function markSending(
@@ -200,7 +201,10 @@ export async function markSending(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Puts waiting attempts off: until quiet hours end, or, `isPaced`, for their moment at the app's send rate. */
+/**
+ * Moves waiting attempts to a later time: the end of quiet hours, or with `isPaced` their moment at the app's send
+ * rate.
+ */
 export async function putOffAttempts(
   tx: Queryable,
   entityId: number,
@@ -224,8 +228,8 @@ export async function putOffAttempts(
 }
 
 /**
- * Moves at most `limit` attempts of an app that wait for the end of quiet hours to an earlier end, and returns how
- * many: the app has other quiet hours now. Uses the index attempts_open.
+ * Moves at most `limit` attempts of an app to an earlier end of quiet hours, which have changed, and returns how many.
+ * Uses the index attempts_open.
  */
 export async function updateQuietUntil(
   tx: Queryable,
@@ -244,9 +248,7 @@ export async function updateQuietUntil(
   return rowCount!;
 }
 
-/**
- * Lists running sends with messages of an app that wait for the end of its quiet hours. Uses the index attempts_open.
- */
+/** Lists running sends with attempts of an app that wait for the end of quiet hours. Uses the index attempts_open. */
 export async function listQuietSends(
   db: Queryable,
   entityId: number,
@@ -268,7 +270,9 @@ export async function listQuietSends(
   }));
 }
 
-/** Whether attempts are under way: of a worker that was thought lost, where it is asked between two chunks. */
+/**
+ * Returns whether attempts are marked as sending: between two chunks they are those of a worker that was thought lost.
+ */
 export async function hasSending(db: Queryable, entityId: number, sendId: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'sending' LIMIT 1`,
@@ -277,7 +281,7 @@ export async function hasSending(db: Queryable, entityId: number, sendId: number
   return rowCount! > 0;
 }
 
-/** When the first of the waiting ones is due; null: none waits. */
+/** Returns when the first waiting attempt is due; null if none waits. */
 export async function findNextDue(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
   const {
     rows: [row],
@@ -288,10 +292,13 @@ export async function findNextDue(db: Queryable, entityId: number, sendId: numbe
   return row!.due_at;
 }
 
-/** Of the content of a sensitive attempt whose push is settled: the in-app message that no device has shown yet. */
+/**
+ * SQL for what stays of a sensitive attempt's content once its push is settled: an in-app message that no device has
+ * shown.
+ */
 const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
 
-/** An attempt after it was made: settled, or waiting until `dueAt`. */
+/** The outcome of an attempt. */
 export type NewOutcome = {
   id: number;
   campaignId: number;
@@ -302,10 +309,10 @@ export type NewOutcome = {
 };
 
 /**
- * Writes down what became of attempts that were sending, or that waited and are not sent. One that was settled as
- * UNKNOWN meanwhile, since its worker was thought lost, gets what is known now, and settles now: who read that it is
- * UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs it. Of a person who was
- * erased meanwhile nothing comes back.
+ * Records the outcomes of attempts that were sending, or that waited and are not sent. An attempt that was settled as
+ * UNKNOWN meanwhile, since its worker was thought lost, gets its real outcome and settles now, so that readers of
+ * UNKNOWN read it again. Deletes a sensitive campaign's content once no device needs it. Restores nothing of a person
+ * who was erased meanwhile.
  */
 export async function recordOutcomes(
   tx: Queryable,
@@ -342,7 +349,9 @@ export async function recordOutcomes(
 
 const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_at = NULL`;
 
-/** Those that were sending when their worker ended: whether they went out is not known, and they are not sent again. */
+/**
+ * Settles attempts as UNKNOWN that were sending when their worker ended: they may have left, and are not sent again.
+ */
 export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<void> {
   await tx.query(
     `UPDATE attempts a SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered',
@@ -354,8 +363,8 @@ export async function settleInterrupted(tx: Queryable, entityId: number, sendId:
 }
 
 /**
- * Those that still wait, and in-app messages that no device has shown, where the send or these campaigns of it ended. A
- * push that went out stays as it is. By attempts_open and attempts_by_inapp_end.
+ * Cancels waiting attempts, and in-app messages that no device has shown, of a send's campaigns that ended. A push that
+ * left stays as it is. Uses the indexes attempts_open and attempts_by_inapp_end.
  */
 export async function cancelWaiting(
   tx: Queryable,
@@ -382,23 +391,23 @@ export async function cancelWaiting(
   );
 }
 
-/** What a device tells of an attempt, and when; `at`: ISO. */
+/** A device's receipt for an attempt; `at`: ISO. */
 export type Receipt = { appId: number; deviceId: string; attemptId: number; kind: ReceiptKind; at: string };
 
 const MAY_BE_SENT = `(a.channel <> 'inapp' AND (a.state = 'sending' OR a.code IN ('PUSH_SENT', 'UNKNOWN')))`;
 const IS_GIVEN = 'a.inapp_until IS NOT NULL';
 
 /**
- * Notes what devices tell of their own messages, each thing once: the first time counts. An opened push was delivered,
- * a clicked in-app message shown. A device tells of no other's attempt, of none that reports no longer have, and of no
- * push that was never sent or in-app message that it was never given. By attempts_by_device.
+ * Records receipts of devices for their own messages; the first time of each kind counts. An opened push was delivered,
+ * too, a clicked in-app message shown. Ignores receipts for other devices' attempts, for attempts that reports no
+ * longer have, and for messages that were never sent. Uses the index attempts_by_device.
  */
 export async function updateReceipts(tx: Queryable, entityId: number, receipts: readonly Receipt[]): Promise<void> {
   if (receipts.length === 0) return;
   const first = (...kinds: ReceiptKind[]) =>
     `min(at) FILTER (WHERE kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')}))`;
   await tx.query(
-    `WITH told AS MATERIALIZED (
+    `WITH received AS MATERIALIZED (
        SELECT app_id, device_id, attempt_id, ${first('delivered', 'opened')} AS delivered_at, ${first('opened')} AS opened_at,
          ${first('shown', 'clicked')} AS shown_at, ${first('clicked')} AS clicked_at
        FROM unnest($2::integer[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[])
@@ -408,7 +417,7 @@ export async function updateReceipts(tx: Queryable, entityId: number, receipts: 
        SELECT a.campaign_id, a.id, CASE WHEN ${MAY_BE_SENT} THEN t.delivered_at END AS delivered_at,
          CASE WHEN ${MAY_BE_SENT} THEN t.opened_at END AS opened_at, CASE WHEN ${IS_GIVEN} THEN t.shown_at END AS shown_at,
          CASE WHEN ${IS_GIVEN} THEN t.clicked_at END AS clicked_at
-       FROM attempts a JOIN told t ON t.device_id = a.device_id COLLATE "C" AND t.attempt_id = a.id
+       FROM attempts a JOIN received t ON t.device_id = a.device_id COLLATE "C" AND t.attempt_id = a.id
        WHERE a.entity_id = $1 AND a.app_id = t.app_id AND a.created_at > now() - interval '${REPORT_DAYS} days'
        ORDER BY a.campaign_id, a.id FOR NO KEY UPDATE OF a)
      UPDATE attempts a SET delivered_at = coalesce(a.delivered_at, h.delivered_at), opened_at = coalesce(a.opened_at, h.opened_at),

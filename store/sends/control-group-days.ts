@@ -1,3 +1,5 @@
+/** Control groups by day: how many people were held back, and how many opened the app. */
+
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
 import { segmentSettings } from '../analytics/segment-counts.ts';
 import { readRow } from '../core/camel-row.ts';
@@ -5,8 +7,8 @@ import { type Database, isQueryCanceled, type Queryable, read, type Tx } from '.
 import type { CampaignDay } from './report-rollups.ts';
 
 /**
- * `people` that a campaign held back, with their devices, and those it did not; of both, those who opened the app
- * since.
+ * `people`: held back by a campaign, with their devices; `targetedPeople`: not held back. Of both, those who opened the
+ * app.
  */
 type ControlGroupFigures = {
   people: number;
@@ -16,11 +18,11 @@ type ControlGroupFigures = {
   targetedOpenedApp: number;
 };
 
-/** Who opened the app is counted anew after so long, until the last day on which it counts is over. */
+/** How often opened apps are counted anew, until the last day that counts is over. */
 const COUNT_EVERY = `interval '6 hours'`;
 const COUNT_TIMEOUT_MS = 300_000;
 
-/** A campaign's day is due where more attempts were held back than at its last count. By the counts of the day. */
+/** Makes a campaign's day due if more attempts were held back than at its last count. */
 export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
   await tx.query(
     `INSERT INTO control_group_days AS g (entity_id, campaign_id, day, attempts)
@@ -32,7 +34,7 @@ export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaign
   );
 }
 
-/** A day that is due to be counted. By control_group_days_due. */
+/** Finds a due day. Uses the index control_group_days_due. */
 export async function findDueControlGroupDay(db: Queryable, entityId: number): Promise<CampaignDay | null> {
   return readRow<CampaignDay>(
     await db.query(
@@ -43,9 +45,9 @@ export async function findDueControlGroupDay(db: Queryable, entityId: number): P
 }
 
 /**
- * Each person once, by their attempts of the day. Both groups by the same rule, whatever became of the messages of
- * those who were not held back: a device opened the app where a session began on it within OUTCOME_DAYS after its
- * attempt. Null: it takes too long. By sessions_by_subject.
+ * Counts the people of a day, each once, both groups by the same rule: a device opened the app if a session began on it
+ * within OUTCOME_DAYS after its attempt, whatever its outcome. Returns null if it takes too long. Uses the index
+ * sessions_by_subject.
  */
 export async function countControlGroupDay(
   db: Database,
@@ -81,7 +83,7 @@ export async function countControlGroupDay(
   });
 }
 
-/** `figures` null: they stay as they are until the next time. */
+/** Stores a day's figures; null keeps the old ones until the next time. */
 export async function updateControlGroupDay(
   db: Queryable,
   entityId: number,
@@ -107,7 +109,7 @@ export async function updateControlGroupDay(
   );
 }
 
-/** All days of a campaign together; null: it held no person back, or none was counted yet. */
+/** Adds up the days of a campaign; null if it held no person back, or none was counted yet. */
 export async function findControlGroupFigures(
   db: Queryable,
   entityId: number,

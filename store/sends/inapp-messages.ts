@@ -1,15 +1,14 @@
+/** In-app messages that wait for a device, and the user that the app's server vouches for on it. */
+
 import type { InappContent } from '../../domain/campaigns/campaign-params.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { movePushToken } from '../tracking/devices.ts';
 
-/**
- * A device that asks for its messages; `currentUserId`: who it says is logged in; `optOut`: of analytics, and so of
- * messages.
- */
+/** A device that asks for its messages. `currentUserId`: the user that it says is logged in. `optOut`: of analytics. */
 type InappDevice = Row<'devices', 'appId' | 'deviceId' | 'currentUserId' | 'optOut'> & Row<'apps', 'verifiedUsers'>;
 
-/** The device, of the app that saw it last. */
+/** Finds the device in the app that saw it last. */
 export async function findInappDevice(
   db: Queryable,
   entityId: number,
@@ -31,12 +30,12 @@ export type InappMessage = Row<'attempts', 'id' | 'createdAt', { inappUntil: Dat
   inapp: InappContent;
 };
 
-/** Bytes of messages that a device gets at once; the oldest message comes whatever its size. */
+/** Maximum size of messages that a device gets at once; the oldest comes whatever its size. */
 const LISTED_BYTES = 1024 ** 2;
 
 /**
- * In-app messages that wait for the device, or for the user who is logged in on it, oldest first, at most `limit` and
- * about LISTED_BYTES; where analytics are opted out of, those of classic campaigns alone. Uses the index
+ * Lists in-app messages for the device, or for the user logged in on it, oldest first, at most `limit` and about
+ * LISTED_BYTES. A device that opted out of analytics gets those of classic campaigns only. Uses the index
  * attempts_by_device.
  */
 export async function listInappMessages(
@@ -63,9 +62,9 @@ export async function listInappMessages(
 }
 
 /**
- * Sets the user that the app's server vouched for on a device, with the push token that came with it: no other device
- * has this one then. Returns false, and changes nothing, if none came and the device has one for which no user token of
- * this user vouched: anybody with the app's key may have sent it.
+ * Sets the verified user of a device, and the push token that came along: no other device has it then. Changes nothing
+ * and returns false if no token came, and the device has one for which no user token of this user vouched: the app's
+ * key is enough to send one.
  */
 export async function updateVerifiedUser(
   tx: Tx,

@@ -1,16 +1,18 @@
+/** Deliveries of outcomes to apps' connections: batches, their progress, and failures. */
+
 import type { AttemptCode } from '../../domain/sends/attempt.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** How often delivering failed in a row, and since when. */
+/** The number of failures in a row, and since when. */
 type DeliveryTrouble = Row<'outcome_deliveries', 'tries' | 'failingSince'>;
 
-/** An app whose outcomes go to a connection. */
+/** An app with a connection for its outcomes. */
 export type OutcomeDelivery = DeliveryTrouble &
   Row<'outcome_deliveries', 'appId'> & { app: string; connection: string };
 
-/** Times as Postgres writes them, since they have microseconds. */
+/** Times as Postgres writes them, with microseconds. */
 type OutcomeBatch = Row<'outcome_deliveries', 'deliveredId', { sendingId: number }> & {
   deliveredAt: string;
   sendingAt: string;
@@ -22,7 +24,7 @@ export type SettledOutcome = Row<
   { code: AttemptCode; settledAt: Date }
 > & { campaign: string; send: string | null };
 
-/** From now on an app's outcomes are delivered, or none are any more. One that has a connection goes on where it is. */
+/** Starts or ends the delivery of an app's outcomes. One that has a connection continues where it is. */
 export async function updateOutcomeDelivery(
   tx: Queryable,
   entityId: number,
@@ -37,7 +39,7 @@ export async function updateOutcomeDelivery(
   );
 }
 
-/** The names of the apps whose outcomes go to a connection. */
+/** Lists the names of the apps whose outcomes go to a connection. */
 export async function listAppsDelivering(db: Queryable, entityId: number, connection: string): Promise<string[]> {
   const { rows } = await db.query<Row<'apps', 'name'>>(
     'SELECT name FROM apps WHERE entity_id = $1 AND outcomes_connection = $2 ORDER BY name',
@@ -46,7 +48,7 @@ export async function listAppsDelivering(db: Queryable, entityId: number, connec
   return rows.map(({ name }) => name);
 }
 
-/** Those that don't wait for their receiver. */
+/** Lists the deliveries that don't wait for another try. */
 export async function listOutcomeDeliveries(db: Queryable, entityId: number): Promise<OutcomeDelivery[]> {
   return readRows<OutcomeDelivery>(
     await db.query(
@@ -60,8 +62,8 @@ export async function listOutcomeDeliveries(db: Queryable, entityId: number): Pr
 }
 
 /**
- * Up to here attempts have settled for good once no older transaction is left: each has the time at which its
- * transaction began.
+ * Returns a time before which all attempts have settled once no older transaction is open: `settled_at` is the start of
+ * a transaction.
  */
 export async function findSettledUntil(db: Queryable): Promise<Date> {
   const {
@@ -71,8 +73,8 @@ export async function findSettledUntil(db: Queryable): Promise<Date> {
 }
 
 /**
- * The batch under way, or the next of at most `limit` attempts that settled before `until`; null: there is none. By the
- * BRIN index on settled_at.
+ * Returns the batch under way, or begins the next, of at most `limit` attempts that settled before `until`; null if
+ * there is none. Uses the BRIN index on settled_at.
  */
 export async function beginOutcomeBatch(
   tx: Queryable,
@@ -100,7 +102,7 @@ export async function beginOutcomeBatch(
   );
 }
 
-/** The outcomes of a batch, in the order in which they settled. */
+/** Lists the outcomes of a batch, in order of settling. */
 export async function listOutcomes(
   db: Queryable,
   entityId: number,
@@ -120,7 +122,7 @@ export async function listOutcomes(
   );
 }
 
-/** The receiver has taken the batch. */
+/** Ends a batch that the receiver took. */
 export async function updateOutcomesDelivered(
   db: Queryable,
   entityId: number,
@@ -135,7 +137,7 @@ export async function updateOutcomesDelivered(
   );
 }
 
-/** The batch is to be sent again after the wait. */
+/** Stores a failure; the batch is sent again after the wait. */
 export async function updateOutcomesFailed(
   db: Queryable,
   entityId: number,

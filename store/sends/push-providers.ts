@@ -1,3 +1,5 @@
+/** The push providers of apps, with sealed secrets, and which of them refuse pushes. */
+
 import type { PushPlatform } from '../../domain/sends/push.ts';
 import { readRow, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -5,23 +7,23 @@ import type { Secrets } from '../core/secrets.ts';
 
 type Values = { [member: string]: unknown };
 
-/** What an app's pushes to a platform go through, its secrets sealed. */
+/** The provider of an app's pushes to a platform, its secrets sealed. */
 export type StoredPushProvider = Row<
   'push_providers',
   'platform' | 'provider' | 'secretNames' | 'sealedSecrets' | 'vapidPublicKey' | 'updatedAt',
   { settings: Values }
 > & {
-  /** The same. */
+  /** Opened by `openStoredProvider` only. */
   sealedVapidKey: string | null;
 };
 
-/** As browsers and the library have them: base64url. */
+/** VAPID keys in base64url, as browsers and the library have them. */
 export type StoredVapidKeys = { publicKey: string; privateKey: string };
 
 const COLUMNS = `platform, provider, settings, secret_names, sealed_secrets, vapid_public_key, vapid_private_key AS sealed_vapid_key,
   updated_at`;
 
-/** Null: the sandbox, and no VAPID keys. */
+/** Finds the provider of a platform; null: the sandbox, without VAPID keys. */
 export async function findPushProvider(
   db: Queryable,
   entityId: number,
@@ -37,7 +39,7 @@ export async function findPushProvider(
   );
 }
 
-/** Sets it for an app that is held. Without VAPID keys those before stay. */
+/** Sets the provider of an app, which the caller has locked. Without VAPID keys the old ones stay. */
 export async function upsertPushProvider(
   tx: Queryable,
   secrets: Secrets,
@@ -71,10 +73,10 @@ export async function upsertPushProvider(
   );
 }
 
-/** What goes through, where nothing was ever set. */
+/** The provider of an app that has set none. */
 export const SANDBOX = 'sandbox';
 
-/** What is stored for a platform, opened. */
+/** A stored provider with its secrets opened. */
 export type OpenedPushProvider = {
   provider: string;
   settings: Values;
@@ -102,7 +104,7 @@ export function openStoredProvider(
   };
 }
 
-/** All members, as the provider's own schema takes them. */
+/** Returns all settings, as the provider's own schema takes them. */
 export function wholePushSettings({ provider, settings, secretSettings, vapidKeys }: OpenedPushProvider): Values {
   return { ...settings, ...secretSettings, ...(provider === 'web_push' && vapidKeys ? vapidMembers(vapidKeys) : {}) };
 }
@@ -115,20 +117,20 @@ function cellOf(entityId: number, appId: number, platform: PushPlatform, column:
   return { table: 'push_providers', column, entityId, row: `${appId}/${platform}` };
 }
 
-/** What providers answered to some pushes of an app: `code` of a refusal, null if one was sent. */
+/** The answer of an app's provider: `code` of a refusal, null if a push was sent. */
 type ProviderAnswer = { appId: number; provider: string; code: string | null };
 
 /**
- * Notes which apps' providers refuse pushes at present. An app whose provider has sent one of these is no longer noted.
- * A push service that the operator does not allow is that of a device, and tells nothing of the provider.
+ * Stores which apps' providers refuse pushes now; an app whose provider sent one of these is removed. A push service
+ * that the operator does not allow belongs to a device, and says nothing about the provider.
  */
 export async function updateProviderRefusals(
   tx: Queryable,
   entityId: number,
   answers: readonly ProviderAnswer[],
 ): Promise<void> {
-  const told = answers.filter(({ code }) => code !== 'PUSH_SERVICE');
-  for (const [appId, own] of Map.groupBy(told, (answer) => answer.appId)) {
+  const ofProviders = answers.filter(({ code }) => code !== 'PUSH_SERVICE');
+  for (const [appId, own] of Map.groupBy(ofProviders, (answer) => answer.appId)) {
     const { provider, code } = own.find((answer) => answer.code === null) ?? own[0]!;
     await tx.query(
       code === null

@@ -5,9 +5,9 @@ import { REPORT_DAYS } from './reports.ts';
 const SETTLED_AFTER = `interval '30 seconds'`;
 
 /**
- * Entities with attempts that changed since they were counted last, that are no longer kept, whose content is not,
- * whose outcomes a receiver waits for, or whose control groups are due; each again after half a minute at the earliest,
- * when all transactions that began before the count have ended.
+ * Lists entities with work for `aggregateReports`: changed attempts, attempts or content that are no longer kept,
+ * outcomes to deliver, or due control groups. An entity comes again after half a minute at the earliest, when all
+ * transactions that began before its count have ended.
  */
 export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(

@@ -1,20 +1,22 @@
+/** Counts of attempts by campaign and day, and the deletion of attempts after 30 days. */
+
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { REPORT_DAYS } from './reports.ts';
 
-/** Write transactions end within this time, so what was changed before has been committed. */
+/** Write transactions end within this time, so earlier changes are committed. */
 const OVERLAP = `interval '30 seconds'`;
 const BATCH = 5_000;
 
-/** A campaign's attempts of a UTC day. */
+/** A campaign's UTC day. */
 export type CampaignDay = Row<'attempts', 'campaignId'> & { day: string };
 
-/** What is counted of an entity: changes of attempts until then, of days from then on. */
+/** The progress of an entity's counts: changes until `countedUntil`, days from `keptSince` on. */
 export type Rollup = { countedUntil: Date; keptSince: string };
 
-/** By the clock that `changed_at` goes by. */
+/** Returns the time by the clock of `changed_at`. */
 export async function findNow(db: Queryable): Promise<Date> {
   const {
     rows: [row],
@@ -28,13 +30,10 @@ export async function findRollup(db: Queryable, entityId: number): Promise<Rollu
   );
 }
 
-/** A day of which attempts changed, from one of them to another. */
+/** A day with changed attempts, from the first to the last id. */
 type ChangedDay = CampaignDay & { firstId: number; lastId: number };
 
-/**
- * The days of campaigns with attempts that changed since then, among days that are kept. By the BRIN index on
- * changed_at.
- */
+/** Lists the days of campaigns with attempts that changed since then. Uses the BRIN index on changed_at. */
 export async function listChangedDays(
   db: Queryable,
   entityId: number,
@@ -50,11 +49,11 @@ export async function listChangedDays(
   );
 }
 
-/** Counts a campaign's attempts of a day anew: the same whenever it is done. */
+/** Counts a campaign's attempts of a day anew; a repeat gives the same counts. */
 export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
-  // One count of a day at a time: of two, the later one would add its rows beside those of the other.
+  // Locks the campaign: two concurrent counts would both add their rows.
   await tx.query('SELECT FROM campaigns WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, campaignId]);
-  // Of a day that is counted for the last time, attempts may be gone.
+  // A day after its last count may lack attempts.
   const { rowCount: isOver } = await tx.query(
     'SELECT FROM report_rollups WHERE entity_id = $1 AND kept_since > $2 FOR SHARE',
     [entityId, day],
@@ -77,9 +76,9 @@ export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: 
 }
 
 /**
- * Devices of a batch of a day's attempts that changed, with the first and last message that they received, where the
- * device does not say so yet. By the keys of attempts and devices: LIMIT 1 keeps the order of the look-ups, which the
- * planner turns round where it takes a batch for the larger side.
+ * SQL for the devices of a batch of changed attempts, with their first and last message, if the row of the device does
+ * not have them yet. Uses the keys of attempts and devices; LIMIT 1 keeps the order of the look-ups, which the planner
+ * reverses if it takes the batch for the larger side.
  */
 const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
     SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
@@ -96,7 +95,7 @@ const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
       LIMIT 1 ${lock}) d
   )`;
 
-/** The first and last message that devices received, of a day's attempts that changed since then. */
+/** Updates the first and last message of devices, from a day's attempts that changed since then. */
 export async function updateReceivedOnDevices(
   db: Database,
   entityId: number,
@@ -108,7 +107,7 @@ export async function updateReceivedOnDevices(
       db,
       async (tx) => {
         const values = [entityId, campaignId, from, lastId, since];
-        // A statement of its own: the next one sees the devices as they are once they are held.
+        // A separate statement, so that the next one sees the devices as they are after the lock.
         await tx.query(`${receivedDevices('FOR NO KEY UPDATE')} SELECT count(*) FROM found`, values);
         const {
           rows: [row],
@@ -127,7 +126,7 @@ export async function updateReceivedOnDevices(
   }
 }
 
-/** Everything that changed before is counted. */
+/** Stores that all earlier changes are counted. */
 export async function updateCountedUntil(db: Queryable, entityId: number, countedUntil: Date): Promise<void> {
   await db.query(
     `INSERT INTO report_rollups (entity_id, counted_until, kept_since)
@@ -137,7 +136,7 @@ export async function updateCountedUntil(db: Queryable, entityId: number, counte
   );
 }
 
-/** The days of campaigns that are over for good since the last time: no receipt of theirs counts any more. */
+/** Lists the days that ended for good since the last time: their receipts no longer count. */
 export async function listEndedDays(
   db: Queryable,
   entityId: number,
@@ -154,7 +153,7 @@ export async function listEndedDays(
   );
 }
 
-/** Days before are counted for the last time; their attempts may go. */
+/** Stores that earlier days had their last count, so that their attempts may be deleted. */
 export async function updateKeptSince(db: Queryable, entityId: number, day: string): Promise<void> {
   await db.query(
     'UPDATE control_group_days SET due_at = NULL WHERE entity_id = $1 AND day < $2 AND due_at IS NOT NULL',
@@ -167,8 +166,8 @@ export async function updateKeptSince(db: Queryable, entityId: number, day: stri
 }
 
 /**
- * Attempts of days before `kept_since` go in batches; how many each person got, opened, saw and clicked stays. How many
- * went.
+ * Deletes a batch of attempts before `kept_since`, keeps how many each person got, opened, saw and clicked, and returns
+ * how many it deleted.
  */
 export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<number> {
   const {
@@ -197,14 +196,17 @@ export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<numbe
 }
 
 /**
- * A sensitive in-app message that no device gets any more, of a campaign `c` and its attempt `a`. By
+ * SQL for a sensitive in-app message that no device gets any more, of campaign `c` and attempt `a`. Uses
  * attempts_by_inapp_end.
  */
 export const ENDED_SENSITIVE_INAPP = `c.is_sensitive AND c.includes_inapp AND a.entity_id = c.entity_id AND a.campaign_id = c.id
     AND a.inapp_until IS NOT NULL AND a.content IS NOT NULL AND a.state = 'settled'
     AND (a.inapp_until <= now() OR c.status IN ('canceled', 'failed'))`;
 
-/** Deletes what sensitive in-app messages said that no device gets any more, in batches; how many there were. */
+/**
+ * Deletes the content of sensitive in-app messages that no device gets any more, in batches, and returns how many there
+ * were.
+ */
 export async function deleteEndedContent(tx: Tx, entityId: number): Promise<number> {
   const { rowCount } = await tx.query(
     `WITH ended AS MATERIALIZED (
@@ -216,9 +218,7 @@ export async function deleteEndedContent(tx: Tx, entityId: number): Promise<numb
   return rowCount!;
 }
 
-/**
- * Requests to send that ended so long ago, with the sender's own keys for them, and messages that were never planned.
- */
+/** Deletes old sends with their senders' keys, and messages that were never planned. */
 export async function deleteOldSends(db: Queryable, entityId: number): Promise<void> {
   await db.query(
     `WITH gone AS (DELETE FROM sends WHERE entity_id = $1 AND ended_at < now() - interval '${REPORT_DAYS} days' RETURNING id)

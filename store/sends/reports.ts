@@ -1,9 +1,11 @@
+/** Reports of attempts: codes, decisions, and campaign logs. */
+
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import type { AttemptCode } from '../../domain/sends/attempt.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Database, Queryable } from '../core/database.ts';
 
-/** For so long attempts can be read. */
+/** Number of days for which attempts can be read. */
 export const REPORT_DAYS = 30;
 
 type ReportRow = Row<'attempts', 'userId' | 'deviceId' | 'createdAt' | 'settledAt' | 'details', { code: AttemptCode }>;
@@ -17,7 +19,7 @@ type ReportFilter = {
   limit: number;
 };
 
-/** Attempts of a campaign that were made in the period, oldest first: along the primary key, or by attempts_by_send. */
+/** Lists a campaign's attempts of a period, oldest first. Uses the primary key, or attempts_by_send. */
 export async function listReport(
   db: Queryable,
   entityId: number,
@@ -33,7 +35,7 @@ export async function listReport(
   );
 }
 
-/** How many attempts of a send have each code, and when the next waiting one is due. */
+/** Counts a send's attempts by code, and returns when the next waiting one is due. */
 export async function countCodes(
   db: Queryable,
   entityId: number,
@@ -56,7 +58,7 @@ export async function countCodes(
 export type Decision = ReportRow &
   Row<'attempts', 'variant' | 'channel' | 'dueAt' | 'deliveredAt' | 'openedAt' | 'shownAt' | 'clickedAt'> & {
     sendIdentifier: string | null;
-    /** Null where there is none, or it is not kept. */
+    /** Null if there is none, or it is not kept. */
     push: PushContent | null;
   };
 
@@ -66,7 +68,7 @@ const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.
   FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
   LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL`;
 
-/** What was decided about a user's messages of a campaign, newest first. By attempts_by_user. */
+/** Lists the attempts of a campaign's messages to a user, newest first. Uses the index attempts_by_user. */
 export async function listDecisions(
   db: Queryable,
   entityId: number,
@@ -82,7 +84,7 @@ export async function listDecisions(
   );
 }
 
-/** What was decided about the messages of a request, in their order. By attempts_by_send. */
+/** Lists the attempts of a request's messages, in order. Uses the index attempts_by_send. */
 export async function listDecisionsOfSend(
   db: Queryable,
   entityId: number,
@@ -98,7 +100,7 @@ export async function listDecisionsOfSend(
   );
 }
 
-/** Pushes of a campaign to a user, and those opened: of attempts that are kept, and of those that are counted only. */
+/** Counts a campaign's pushes to a user, and the opened ones: of kept attempts, and of those that are only counted. */
 export async function countSentTo(
   db: Queryable,
   entityId: number,
@@ -118,7 +120,7 @@ export async function countSentTo(
   return row!;
 }
 
-/** An attempt as a campaign log has it. */
+/** An attempt in a campaign log. */
 type LoggedAttempt = Row<
   'attempts',
   | 'id'
@@ -139,9 +141,9 @@ type LoggedAttempt = Row<
 const PORTION = 1_000;
 
 /**
- * Attempts of an app that were made from `from` to `till`, both included, by campaign, then oldest first. Drafts have
- * none, and the copies that tests send, which are never launched, are left out. By campaigns_by_app, then along the
- * primary key of each campaign's attempts, of which 30 days are kept; between portions no transaction is open.
+ * Yields an app's attempts from `from` to `till`, both included, by campaign, oldest first, without those of tests.
+ * Uses campaigns_by_app, then the primary key of each campaign's attempts, of which 30 days are kept. No transaction is
+ * open between portions.
  */
 export async function* listCampaignLog(
   db: Database,

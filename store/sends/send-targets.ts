@@ -1,16 +1,18 @@
+/** Devices, apps and limits that a message needs on its way. */
+
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { QuietHours } from '../../domain/sends/quiet-hours.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Whether the app said of a row of devices that no user is logged in. */
+/** Returns SQL for whether the app said that no user is logged in on a device. */
 export const isLoggedOut = (row: string): string =>
   `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
 
 type UserDevice = TargetDevice & { userId: string; appId: number };
 
-/** `device_id` null: the app saw the user on a device of which nothing is left. */
+/** `device_id` is null if the device is deleted. */
 type UserDeviceRow = {
   user_id: string;
   app_id: number;
@@ -25,16 +27,16 @@ type UserDeviceRow = {
 };
 
 /**
- * Maximum number of devices of a user in an app that get a message, beside those for which a signed token vouched. An
- * app's key is enough to make devices up.
+ * Maximum number of a user's devices in an app that get a message, beside verified ones: an app's key is enough to
+ * invent devices.
  */
 const MAX_DEVICES = 100;
-/** Maximum number of a user's devices in an app, those seen last, among which these are chosen. */
+/** Maximum number of a user's devices, those seen last, among which these are chosen. */
 const MAX_CANDIDATES = 1_000;
 
 /**
- * Returns the devices on which these apps saw these users, the last seen first. Of a user who has more than MAX_DEVICES
- * in an app: those with a push token and several calls, before the others.
+ * Returns the devices on which these apps saw these users, the last seen first. A user with more than MAX_DEVICES in an
+ * app gets first those with a push token and several calls.
  */
 export async function listUserDevices(
   db: Queryable,
@@ -59,7 +61,7 @@ function keyOf({ app_id: appId, user_id: userId, device_id: deviceId }: UserDevi
   return JSON.stringify([appId, userId, deviceId]);
 }
 
-/** Those who may have devices beyond the last seen. */
+/** Returns the users who may have further devices. */
 function crowdedUsers(rows: readonly UserDeviceRow[]): Set<string> {
   if (rows.length < MAX_DEVICES) return new Set();
   const counts = new Map<string, number>();
@@ -67,16 +69,13 @@ function crowdedUsers(rows: readonly UserDeviceRow[]): Set<string> {
   return new Set([...counts].filter(([, count]) => count >= MAX_DEVICES).map(([userId]) => userId));
 }
 
-/** By device_users_by_user. */
+/** Uses the index device_users_by_user. */
 const SEEN = {
   name: 'list-devices-of-users',
   candidates: `SELECT device_id FROM device_users
     WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES}`,
 };
-/**
- * Uses the indexes device_users_by_user and the primary key of devices. Clocks that were ahead have left times ahead of
- * now.
- */
+/** Uses device_users_by_user and the primary key of devices. Clocks that were ahead left times in the future. */
 const RANKED = {
   name: 'list-ranked-devices-of-users',
   candidates: `SELECT latest.device_id
@@ -88,14 +87,14 @@ const RANKED = {
       WHERE entity_id = $1 AND app_id = a.app_id AND device_id = latest.device_id LIMIT 1) own
     ORDER BY own.is_likely DESC, latest.seen_at DESC LIMIT ${MAX_DEVICES}`,
 };
-/** By devices_by_verified_user. */
+/** Uses the index devices_by_verified_user. */
 const VERIFIED = {
   name: 'list-verified-devices-of-users',
   candidates: `SELECT device_id FROM devices
     WHERE entity_id = $1 AND app_id = a.app_id AND verified_user_id = given.user_id LIMIT ${MAX_DEVICES}`,
 };
 
-/** LIMIT 1 keeps the order of the look-ups, which the planner turns round on tables that it never analyzed. */
+/** LIMIT 1 keeps the order of the look-ups, which the planner reverses on tables that were never analyzed. */
 async function listDevicesBy(
   db: Queryable,
   { name, candidates }: typeof SEEN,
@@ -136,7 +135,7 @@ function toUserDevice(row: UserDeviceRow): UserDevice[] {
       ];
 }
 
-/** What an app says of all messages to its people. */
+/** An app's rules for all messages. */
 export type SendingApp = {
   id: number;
   identifier: string;
@@ -167,9 +166,8 @@ export async function listSendingApps(
 }
 
 /**
- * Lists the messages of an app that went out to each of these people in the last so many seconds, or are on their way,
- * by the person, each as `messageKey` names it. Tests don't count. Uses the indexes attempts_by_user and
- * attempts_by_device.
+ * Lists the messages of an app that left for each of these people in the last `periodSeconds`, or are under way, as
+ * `messageKey` names them. Tests don't count. Uses the indexes attempts_by_user and attempts_by_device.
  */
 export async function listMessagesGone(
   tx: Queryable,
@@ -194,14 +192,11 @@ export async function listMessagesGone(
   return new Map(rows.map(({ person, messages: keys }) => [person, new Set(keys)]));
 }
 
-/** Names a message of a person: of a send that looks at an audience, each look is one. */
+/** Returns the key of a person's message; each look of a dynamic campaign is one. */
 export const messageKey = (campaignId: number, sendId: number, ordinal: number): string =>
   `${campaignId} ${sendId} ${ordinal}`;
 
-/**
- * Lets one transaction at a time count messages of an app with a limit and let others go: two would both count before
- * the other.
- */
+/** Locks an app's limit, so that two transactions never both count before the other's messages leave. */
 export async function lockMessageLimit(tx: Queryable, entityId: number, appId: number): Promise<void> {
   await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('message_limit ' || $1::text || ' ' || $2::text, 0))`, [
     entityId,
@@ -209,7 +204,7 @@ export async function lockMessageLimit(tx: Queryable, entityId: number, appId: n
   ]);
 }
 
-/** Takes the time that `count` messages of an app take at its rate, so many a second. When the first of them may go. */
+/** Takes the time of `count` messages at an app's rate per second, and returns when the first may leave. */
 export async function takeSendPace(
   tx: Queryable,
   entityId: number,
@@ -230,13 +225,12 @@ export async function takeSendPace(
   return row!.starts_at;
 }
 
-/** `since`: when the provider found it gone; null: it did not say. */
+/** `since`: when the provider found the token gone; null if it did not say. */
 export type GoneToken = { appId: number; deviceId: string; token: string; since: Date | null };
 
 /**
- * A token that its provider no longer knows goes, unless the device has sent another meanwhile, or the same one since
- * the provider found it gone: an app that is installed again may get its old token. Without one a device takes no
- * pushes.
+ * Deletes tokens that their provider no longer knows, unless the device has sent another since, or the same one again:
+ * an app that is installed again may get its old token.
  */
 export async function updateTokensGone(tx: Queryable, entityId: number, gone: readonly GoneToken[]): Promise<void> {
   if (gone.length === 0) return;

@@ -1,3 +1,5 @@
+/** Sends: requests for messages and runs of campaigns, with the messages that have no attempts yet. */
+
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Message } from '../../domain/sends/plan-attempts.ts';
@@ -37,11 +39,11 @@ type NewSend = {
   campaignIds: readonly number[];
   messages: readonly NewMessage[];
   createdBy: number | null;
-  /** The sender's own key for the request, and what was asked for under it. */
+  /** The sender's own key for the request, and a hash of its body. */
   request: { key: Buffer; bodyHash: Buffer } | null;
 };
 
-/** So long a repeat under the sender's key is the same request. */
+/** How long a repeat under the sender's key is the same request. */
 const KEYS_KEPT_SINCE = `now() - interval '30 days'`;
 
 export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promise<{ id: number; identifier: string }> {
@@ -76,7 +78,7 @@ export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promi
 
 const MESSAGES_OF_A_PIECE = 1_000;
 
-/** In pieces, so that the text of all of them is never in memory. */
+/** Yields pieces, so that the text of all messages is never in memory. */
 function* messageLines(entityId: number, sendId: number, messages: readonly NewMessage[]): Generator<string> {
   for (let from = 0; from < messages.length; from += MESSAGES_OF_A_PIECE) {
     yield messages
@@ -95,7 +97,7 @@ function* messageLines(entityId: number, sendId: number, messages: readonly NewM
   }
 }
 
-/** The request that was made under this key in the last 30 days, and what it asked for. */
+/** Finds the request under this key in the last 30 days. */
 export async function findSendByKey(
   db: Queryable,
   entityId: number,
@@ -109,7 +111,7 @@ export async function findSendByKey(
   );
 }
 
-/** A request of POST /api/transac. */
+/** Finds a request of POST /api/transac. */
 export async function findSend(db: Queryable, entityId: number, identifier: string): Promise<Send | null> {
   return readRow<Send>(
     await db.query('SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2 AND campaign_id IS NULL', [
@@ -122,7 +124,7 @@ export async function findSend(db: Queryable, entityId: number, identifier: stri
 /** A send, and the kind of job that it is. */
 export type SendRef = JobRef & { kind: 'send' | 'campaign' };
 
-/** Sends with messages of a campaign that have not ended. By send_campaigns_by_campaign. */
+/** Lists open sends with messages of a campaign. Uses the index send_campaigns_by_campaign. */
 export async function listOpenSends(
   db: Queryable,
   entityId: number,
@@ -145,10 +147,7 @@ export async function listOpenSends(
   }));
 }
 
-/**
- * Lists the runs of failed campaigns that have not ended: what they have not sent is not sent. By campaigns of the
- * entity.
- */
+/** Lists open runs of failed campaigns; their remaining messages are not sent. Uses the entity's campaigns. */
 export async function listRunsOfFailed(db: Queryable, entityId: number): Promise<SendRef[]> {
   const { rows } = await db.query<Row<'sends', 'id' | 'identifier'>>(
     `SELECT s.id, s.identifier FROM campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.campaign_id = c.id
@@ -159,12 +158,12 @@ export async function listRunsOfFailed(db: Queryable, entityId: number): Promise
   return rows.map(({ id: jobId, identifier }) => ({ entityId, jobId, identifier, kind: 'campaign' }));
 }
 
-/** Held until the transaction ends; null where another generation has taken over, or it has ended. */
+/** Locks a send; null if another generation has it, or it has ended. */
 export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Promise<Send | null> {
   return lockJob<Send>(tx, 'send', claim, { isShared });
 }
 
-/** Its campaigns, in the order of campaignKey. */
+/** Lists a send's campaigns, in order of campaignKey. */
 export async function listCampaignsOfSend(db: Queryable, entityId: number, sendId: number): Promise<number[]> {
   const rows = readRows<Row<'send_campaigns', 'campaignId'>>(
     await db.query('SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal', [
@@ -176,8 +175,8 @@ export async function listCampaignsOfSend(db: Queryable, entityId: number, sendI
 }
 
 /**
- * The next messages after an ordinal, each taken out of the request: what was asked of it is not kept. Those that
- * another transaction holds are stepped over. By the primary key: what was taken before stays in the index for a while.
+ * Takes the next messages after an ordinal out of the request. Skips rows that another transaction has locked. Uses the
+ * primary key; messages taken before stay in the index for a while.
  */
 export async function takeMessages(
   tx: Queryable,
@@ -199,7 +198,7 @@ export async function takeMessages(
   );
 }
 
-/** How many messages of a request have no attempts yet. By the primary key. */
+/** Counts the messages without attempts. Uses the primary key. */
 export async function countMessagesLeft(
   db: Queryable,
   { entityId, id }: Pick<Send, 'entityId' | 'id'>,
@@ -213,7 +212,7 @@ export async function countMessagesLeft(
   return row!.count;
 }
 
-/** Deletes some of the messages that have no attempts yet; returns how many. */
+/** Deletes some messages without attempts, and returns how many. */
 export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: number, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
@@ -223,7 +222,7 @@ export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: nu
   return rowCount!;
 }
 
-/** What it has not sent yet is canceled from then on. */
+/** Requests the cancel of a send's remaining messages. */
 export async function updateCancelRequested(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     'UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE entity_id = $1 AND id = $2',

@@ -163,11 +163,11 @@ async function copyEvents(
   sessions: SessionsOfCalls,
   crashes: (call: AppCall) => number | null,
 ): Promise<void> {
-  const told = calls.filter(({ event }) => event !== null);
-  if (told.length === 0) return;
+  const withEvent = calls.filter(({ event }) => event !== null);
+  if (withEvent.length === 0) return;
   const columns =
     'entity_id, app_id, happened_at, session_id, crash_id, log_type, utc_offset, device_id, user_id, name, detail';
-  await copyInto(tx, `COPY events (${columns}) FROM STDIN`, told, (call) => {
+  await copyInto(tx, `COPY events (${columns}) FROM STDIN`, withEvent, (call) => {
     const {
       appId,
       happenedAt,

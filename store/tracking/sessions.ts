@@ -157,12 +157,12 @@ function toRow({ subject, session, calls }: PlacedSession) {
 }
 
 function contextOf(calls: AppCall[]): Partial<Record<keyof typeof CONTEXT, string>> {
-  const told: Partial<Record<keyof typeof CONTEXT, string>> = {};
+  const values: Partial<Record<keyof typeof CONTEXT, string>> = {};
   for (const column of COLUMNS) {
     const value = firstOf(calls, ({ context }) => context[CONTEXT[column]]);
-    if (value !== null) told[column] = value;
+    if (value !== null) values[column] = value;
   }
-  return told;
+  return values;
 }
 
 type SessionRow = {
