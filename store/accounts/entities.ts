@@ -5,20 +5,7 @@ import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-export type Entity = {
-  id: number;
-  identifier: string;
-  name: string;
-  description: string;
-  active: boolean;
-  defaultTz: string;
-  dataRetentionInMonths: number;
-  controlGroupPercent: number;
-  qaApiKey: string;
-  prodApiKey: string;
-};
-
-type EntityRow = Row<
+export type Entity = Row<
   'entities',
   | 'id'
   | 'identifier'
@@ -70,7 +57,7 @@ export async function updateEntity(
   id: number,
   changes: EntityChanges,
 ): Promise<Entity> {
-  const rows = readRows<EntityRow>(
+  const rows = readRows<Entity>(
     await tx.query(
       `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
        default_tz = coalesce($4, default_tz), data_retention_in_months = coalesce($5, data_retention_in_months),
@@ -92,7 +79,7 @@ export async function updateEntity(
 
 /** By identifier or integer id. */
 export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
-  const rows = readRows<EntityRow>(
+  const rows = readRows<Entity>(
     await db.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]),
   );
   return rows[0] ? toEntity(secrets, rows[0]) : null;
@@ -100,7 +87,7 @@ export async function findEntity(db: Queryable, secrets: Secrets, entity: string
 
 /** As findEntity; until the transaction ends nobody changes it, and nothing that refers to it is added. */
 export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
-  const rows = readRows<EntityRow>(
+  const rows = readRows<Entity>(
     await tx.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]),
   );
   return rows[0] ? toEntity(secrets, rows[0]) : null;
@@ -112,7 +99,7 @@ export async function listEntities(
   secrets: Secrets,
   { offset, limit }: { offset: number; limit: number },
 ): Promise<Entity[]> {
-  const rows = readRows<EntityRow>(
+  const rows = readRows<Entity>(
     await db.query('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]),
   );
   return rows.map((row) => toEntity(secrets, row));
@@ -141,7 +128,7 @@ export async function findControlGroup(db: Queryable, entityId: number): Promise
 
 /** The entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
-  const rows = readRows<EntityRow>(
+  const rows = readRows<Entity>(
     await db.query(
       'SELECT e.* FROM entities e JOIN memberships m ON m.entity_id = e.id WHERE m.user_id = $1 ORDER BY e.id',
       [userId],
@@ -150,18 +137,11 @@ export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: nu
   return rows.map((row) => toEntity(secrets, row));
 }
 
-function toEntity(secrets: Secrets, row: EntityRow): Entity {
+function toEntity(secrets: Secrets, { qaApiKey, prodApiKey, ...entity }: Entity): Entity {
   return {
-    id: row.id,
-    identifier: row.identifier,
-    name: row.name,
-    description: row.description,
-    active: row.active,
-    defaultTz: row.defaultTz,
-    dataRetentionInMonths: row.dataRetentionInMonths,
-    controlGroupPercent: row.controlGroupPercent,
-    qaApiKey: secrets.open(row.qaApiKey, keyCell(row.id, 'qa_api_key')),
-    prodApiKey: secrets.open(row.prodApiKey, keyCell(row.id, 'prod_api_key')),
+    ...entity,
+    qaApiKey: secrets.open(qaApiKey, keyCell(entity.id, 'qa_api_key')),
+    prodApiKey: secrets.open(prodApiKey, keyCell(entity.id, 'prod_api_key')),
   };
 }
 

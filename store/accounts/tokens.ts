@@ -40,21 +40,15 @@ export async function findTokenOwner(db: Queryable, token: string, ttlDays: numb
       values: [hash],
     }),
   );
-  const row = rows[0];
-  if (!row) return null;
-  if (row.stale) {
+  if (!rows[0]) return null;
+  const { stale, ...owner } = rows[0];
+  if (stale) {
     await db.query(
       'UPDATE tokens SET used_at = now(), expires_at = now() + make_interval(days => $2) WHERE token_hash = $1',
       [hash, ttlDays],
     );
   }
-  return {
-    userId: row.userId,
-    entityId: row.entityId,
-    rights: row.rights,
-    admin: row.admin,
-    superadmin: row.superadmin,
-  };
+  return owner;
 }
 
 /** Ends all sessions of a user, in every entity, but for the one whose token is given. */

@@ -145,16 +145,7 @@ export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: s
       values: [secrets.lookup(writeKey)],
     }),
   );
-  return rows.map((row) => ({
-    entityId: row.entityId,
-    appId: row.id,
-    sorId: row.sorId,
-    identifier: row.identifier,
-    packageName: row.packageName,
-    appType: row.appType,
-    timezone: row.defaultTz,
-    sessionTimeout: row.sessionTimeout,
-  }));
+  return rows.map(({ id: appId, defaultTz: timezone, ...app }) => ({ ...app, appId, timezone }));
 }
 
 /** Claims a value for the entity for good; false if another entity, or a System of Records, has it. */

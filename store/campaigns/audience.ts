@@ -124,23 +124,8 @@ export async function takeAudience(
   };
 }
 
-function toDueDevice(row: DueRow): DueDevice {
-  return {
-    person: row.person,
-    device:
-      row.known === null
-        ? null
-        : {
-            deviceId: row.deviceId,
-            currentUserId: row.currentUserId,
-            isLoggedOut: row.isLoggedOut,
-            verifiedUserId: row.verifiedUserId,
-            pushToken: row.pushToken,
-            optIn: row.optIn,
-            optOut: row.optOut,
-            uninstalled: row.uninstalled,
-          },
-  };
+function toDueDevice({ dueAt: _, person, known, ...device }: DueRow): DueDevice {
+  return { person, device: known === null ? null : device };
 }
 
 /** Returns when the next devices are due; null if none is left. Uses the primary key. */

@@ -1,6 +1,7 @@
 import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 
 /** What a caller says of an exporter; its secrets stand apart. */
 export type NewExporter = {
@@ -69,82 +70,47 @@ export type DataExporter = NewExporter & {
 };
 
 /** A row of data_exporters, with its creator. */
-export type ExporterRow = {
-  entity_id: number;
-  id: number;
-  identifier: string;
-  name: string;
-  type: NewExporter['type'];
-  bucket_name: string;
-  subfolder: string;
-  aws_region: string;
-  endpoint: string | null;
-  aws_account_id: string | null;
-  aws_role_name: string | null;
-  app_ids: number[];
-  sor_ids: number[];
-  exported_data: string[];
-  format: ExportFormat;
-  include_headers: boolean;
-  server_side_encryption: NewExporter['serverSideEncryption'];
-  kms_key_id: string | null;
-  content_md5: boolean;
-  encryption_type: string | null;
-  part_bytes: number;
-  exports_since: Date | null;
-  notify_emails: string[];
-  notify_connections: string[];
-  active: boolean;
-  failures: number;
-  paused_at: Date | null;
-  paused_reason: string | null;
-  exported_until: Date | null;
-  revision: number;
-  scheduled_until: Date | null;
-  initial_run_at: Date | null;
-  last_run_at: Date | null;
-  created_by: number | null;
-  creator_uid: string | null;
-  created_at: Date;
-  updated_at: Date;
-};
+export type ExporterRow = Omit<DataExporter, 'region' | 'accountId' | 'roleName' | 'paused' | 'createdBy'> &
+  Row<'data_exporters', 'awsRegion' | 'awsAccountId' | 'awsRoleName'> &
+  PauseColumns &
+  CreatorColumns;
 
 export function toExporter(row: ExporterRow): DataExporter {
   return {
-    entityId: row.entity_id,
+    entityId: row.entityId,
     id: row.id,
     identifier: row.identifier,
     name: row.name,
     type: row.type,
-    bucketName: row.bucket_name,
+    bucketName: row.bucketName,
     subfolder: row.subfolder,
-    region: row.aws_region,
+    region: row.awsRegion,
     endpoint: row.endpoint,
-    accountId: row.aws_account_id,
-    roleName: row.aws_role_name,
-    appIds: row.app_ids,
-    sorIds: row.sor_ids,
-    exportedData: row.exported_data,
+    accountId: row.awsAccountId,
+    roleName: row.awsRoleName,
+    appIds: row.appIds,
+    sorIds: row.sorIds,
+    exportedData: row.exportedData,
     format: row.format,
-    includeHeaders: row.include_headers,
-    serverSideEncryption: row.server_side_encryption,
-    kmsKeyId: row.kms_key_id,
-    contentMd5: row.content_md5,
-    encryptionType: row.encryption_type,
-    partBytes: row.part_bytes,
-    exportsSince: row.exports_since,
-    notifyEmails: row.notify_emails,
-    notifyConnections: row.notify_connections,
+    includeHeaders: row.includeHeaders,
+    serverSideEncryption: row.serverSideEncryption,
+    kmsKeyId: row.kmsKeyId,
+    contentMd5: row.contentMd5,
+    encryptionType: row.encryptionType,
+    partBytes: row.partBytes,
+    exportsSince: row.exportsSince,
+    notifyEmails: row.notifyEmails,
+    notifyConnections: row.notifyConnections,
     active: row.active,
     failures: row.failures,
-    paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! },
-    exportedUntil: row.exported_until,
+    paused: pauseOf(row),
+    exportedUntil: row.exportedUntil,
     revision: row.revision,
-    scheduledUntil: row.scheduled_until,
-    initialRunAt: row.initial_run_at,
-    lastRunAt: row.last_run_at,
-    createdBy: row.created_by === null ? null : { id: row.created_by, uid: row.creator_uid! },
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    scheduledUntil: row.scheduledUntil,
+    initialRunAt: row.initialRunAt,
+    lastRunAt: row.lastRunAt,
+    createdBy: creatorOf(row),
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }

@@ -1,5 +1,5 @@
 // Exporters, what callers say of them, and their secrets.
-import type { Row } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -8,7 +8,7 @@ import { type DataExporter, type ExporterSecrets, type NewExporter, toExporter }
 
 const owners = ownersOf<DataExporter>({
   table: 'data_exporters',
-  read: ({ rows }) => rows.map(toExporter),
+  read: (result) => readRows(result, toExporter),
   lock: 'NO KEY UPDATE',
   mayRun: 'active AND deleted_at IS NULL',
 });

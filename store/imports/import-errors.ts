@@ -263,21 +263,9 @@ export async function listErrorsAfter(
       ],
     ),
   );
-  return rows.map((row) => ({
-    line: row.line,
-    errorType: row.errorType,
-    outcome: row.outcome,
-    stage: row.stage,
-    message: row.message,
-    customerId: row.customerId,
-    attributeKey: row.attributeKey,
-    raw: row.raw,
-    column: row.columnNumber,
-    originalLine: row.originalLine,
-    originalColumn: row.originalColumn,
-    customerHash: row.customerHash,
-    ...(row.isErased && { isErased: true }),
-    happenedAt: row.happenedAt,
-    redrivenBy: row.redrivenBy,
+  return rows.map(({ columnNumber: column, isErased, ...error }) => ({
+    ...error,
+    column,
+    ...(isErased && { isErased: true }),
   }));
 }

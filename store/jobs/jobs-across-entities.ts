@@ -1,5 +1,5 @@
 import type { JobKey, JobKind, JobRef } from '../../domain/jobs/job.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { ENDING } from '../campaigns/campaign-runs.ts';
 import type { Queryable } from '../core/database.ts';
 import { type DataExporter, type ExporterRow, toExporter } from '../exports/data-exporter-record.ts';
@@ -94,9 +94,11 @@ export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
 
 /** Exporters that Temporal should have a Schedule for, with the zones of their entities. */
 export async function listScheduledExporters(db: Queryable): Promise<{ exporter: DataExporter; zone: string }[]> {
-  const { rows } = await db.query<ExporterRow & { default_tz: string }>(
-    `SELECT x.*, NULL AS creator_uid, e.default_tz FROM data_exporters x JOIN entities e ON e.id = x.entity_id
+  const rows = readRows<ExporterRow & Row<'entities', 'defaultTz'>>(
+    await db.query(
+      `SELECT x.*, NULL AS creator_uid, e.default_tz FROM data_exporters x JOIN entities e ON e.id = x.entity_id
      WHERE x.active AND x.paused_at IS NULL AND x.deleted_at IS NULL ORDER BY x.entity_id, x.id`,
+    ),
   );
-  return rows.map((row) => ({ exporter: toExporter(row), zone: row.default_tz }));
+  return rows.map((row) => ({ exporter: toExporter(row), zone: row.defaultTz }));
 }
