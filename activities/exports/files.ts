@@ -3,17 +3,22 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { insertExportRecords, listExportRecords } from '../../store/exports/export-files.ts';
-import { type AttemptKey, keepKeyHash, raiseAttempt } from '../../store/exports/export-run-progress.ts';
+import {
+  type AttemptKey,
+  isAttemptCurrent,
+  keepKeyHash,
+  raiseAttempt,
+} from '../../store/exports/export-run-progress.ts';
 import { lockExportRun } from '../../store/exports/export-runs.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
+import { openStepScope, type StepScope } from '../jobs/step-scope.ts';
 import { waitOrFail } from '../jobs/wait-or-fail.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
-import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
 import { type Attempt, type OpenAttempt, writeHeld } from './attempt.ts';
 import { cleanEnded, cleanRunsBefore } from './clean.ts';
 import { endExportRun } from './export-end.ts';
@@ -45,7 +50,8 @@ async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryA
   const key = await beginAttempt(deps, claim);
   const job = key && (await findExportJob(deps, claim));
   if (!job) return null;
-  const scope = openAttemptScope(deps, key);
+  // A process that drains still ends its file.
+  const scope = openStepScope(() => isAttemptCurrent(deps.db, key));
   let open: OpenBucket | null = null;
   try {
     open = await openBucketOf(deps, job, scope.signal);
@@ -60,7 +66,7 @@ async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryA
   }
 }
 
-type Opened = { scope: AttemptScope; open: OpenBucket | null };
+type Opened = { scope: StepScope; open: OpenBucket | null };
 
 async function afterError(
   deps: Dependencies,

@@ -1,50 +1,32 @@
-import { Context } from '@temporalio/activity';
 import type { ConnectorContext } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
-import { JobGone } from '../../domain/jobs/job.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { countLogLines, insertRedactedLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { SyncEnds, SyncJob } from './job.ts';
+import { openStepScope } from '../jobs/step-scope.ts';
+import { secretsOf, type SyncEnds, type SyncJob } from './job.ts';
 
-const LOOK_EVERY_MS = 1_000;
+export type RunScope = Awaited<ReturnType<typeof openScope>>;
 
-/** What a step of a run has for as long as it lasts. */
-export type RunScope = {
-  context: ConnectorContext;
-  /** Throws once the step is to end. */
-  throwIfEnding(): void;
-  /** Ends what the step has begun outside: nobody waits for it any more. */
-  end(): void;
-  log(line: string): void;
-  /** Writes the lines that are left. */
-  close(): Promise<void>;
-};
-
-/**
- * Ends what the step has begun outside when the run is canceled or taken over, the process drains, or Temporal gives
- * the step up; and writes the run's log each second.
- */
-export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
-  const gone = new AbortController();
-  const signal = AbortSignal.any([gone.signal, deps.draining, Context.current().cancellationSignal]);
+/** Opens the scope of a step that ends with its process, too; writes the run's log each second. */
+export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds) {
   const log = await openLog(deps, run);
-  const look = async () => {
-    if (!(await isJobCurrent(deps.db, 'sync', key))) gone.abort(new JobGone());
-  };
-  const secretSettings = [ends.source.secretSettings, ends.destination?.secretSettings ?? {}];
-  const timer = setInterval(() => {
-    log.write().catch(() => {});
-    look().catch(() => {});
-  }, LOOK_EVERY_MS);
+  const scope = openStepScope(() => isJobCurrent(deps.db, 'sync', key), [deps.draining], log.write);
+  const secretSettings = secretsOf(ends);
   const say = (line: string) => log.add(redacted(line, secretSettings));
-  return {
-    context: { ...deps.outside, scratch: deps.scratch.folderOf(key.entityId), signal, log: say },
-    throwIfEnding: () => signal.throwIfAborted(),
-    end: () => gone.abort(new JobGone()),
+  const context: ConnectorContext = {
+    ...deps.outside,
+    scratch: deps.scratch.folderOf(key.entityId),
+    signal: scope.signal,
     log: say,
+  };
+  return {
+    ...scope,
+    context,
+    log: say,
+    /** Writes the lines that are left. */
     async close() {
-      clearInterval(timer);
+      scope.close();
       await log.write();
     },
   };
