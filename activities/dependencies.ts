@@ -11,7 +11,7 @@ import type { Secrets } from '../store/core/secrets.ts';
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
 
-/** What steps use. Each takes the part it names. */
+/** Dependencies of all steps. Each step takes the part it names. */
 export type Dependencies = {
   db: Database;
   files: Files;
@@ -65,7 +65,7 @@ export type Dependencies = {
   takeDeliverySlot: Semaphore;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
-  /** Of runs that finished. */
+  /** Counts rows of runs that finished. */
   countExportRows: (rows: number) => void;
   /** Where a test may end the process; nothing outside the test worker. */
   boundary: (name: string) => void;

@@ -1,4 +1,4 @@
-/** What a check has against a file; `rule` is the name that the tool itself gives. */
+/** A fault that a check finds in a file; `rule` is the name that the tool itself gives. */
 export type Finding = { rule: string; file: string; line?: number; message: string };
 
 export type Report = {

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import type { Check, Finding } from './check.ts';
 import { projectFiles } from './project-files.ts';
 
-/** What more files than this are about cannot be seen at a glance. */
+/** Maximum number of files in a folder that can be taken in at a glance. */
 const MAX_FILES = 40;
 
 const FEATURES = [

@@ -1,6 +1,6 @@
 import type { Finding } from './check.ts';
 
-/** What a fixture says of itself: `breaks <rule>` in a comment, once for each rule that is broken in its file. */
+/** A mark in a fixture: `breaks <rule>` in a comment, once for each rule that is broken in its file. */
 export type Mark = Pick<Finding, 'rule' | 'file'>;
 
 const MARK = /\bbreaks (?<rule>[\w/-]+)/g;
@@ -10,8 +10,8 @@ export function marksIn(file: string, content: string): Mark[] {
 }
 
 /**
- * What is wrong with a check, told by its run over its fixtures, a sentence each: a rule that no fixture
- * breaks, a broken rule that was not found (or not looked for), and a finding that no fixture asked for.
+ * Returns what is wrong with a check by its run over its fixtures, a sentence each: a rule that no fixture breaks, a
+ * broken rule that was not found (or not looked for), and a finding that no fixture asked for.
  */
 export function unproven(rules: string[], marks: Mark[], findings: Mark[]): string[] {
   const broken = marks.map(({ rule }) => rule);
@@ -24,7 +24,7 @@ export function unproven(rules: string[], marks: Mark[], findings: Mark[]): stri
   ];
 }
 
-/** What of `all` is not among `known`, each once. */
+/** Returns the members of `all` that are not among `known`, each once. */
 function missing(all: string[], known: string[]): string[] {
   return [...new Set(all)].filter((one) => !known.includes(one));
 }

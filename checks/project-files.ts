@@ -56,8 +56,8 @@ async function listedByGit(folder: string): Promise<string[]> {
 }
 
 /**
- * What git prints in `folder`. The folder may belong to another user, as in a container; and the variables that git
- * gives to a hook would lead to the hook's repository instead.
+ * Returns what git prints in `folder`. The folder may belong to another user, as in a container; and the variables that
+ * git gives to a hook would lead to the hook's repository instead.
  */
 export async function git(folder: string, ...args: string[]): Promise<string> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_')));

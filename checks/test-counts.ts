@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 
-/** What is read here of the report that vitest writes as JSON; times in milliseconds. */
+/** The part of vitest's JSON report that is read here; times in milliseconds. */
 export type TestReport = {
   testResults: {
     name: string;

@@ -19,6 +19,13 @@ const LINE_RULES: LineRule[] = [
     message: 'a comment longer than 120 characters',
   },
   {
+    rule: 'comment-begin',
+    // Folders join once all of their comments begin well.
+    files: /^(?:activities|api|checks|cli|runtime|temporal|workflows)\/.*\.ts$/,
+    pattern: /(?:^|\s)(?:\/\/|\/\*\*?|^\s*\*) *(?:Of|Those|Whose|Whoever|What)\b/,
+    message: 'a comment begins with a verb or a noun: name the thing instead of pointing at it',
+  },
+  {
     rule: 'line-length',
     files: /\.(?:ts|js|mjs)$/,
     pattern: /^.{161}/u,

@@ -6,7 +6,7 @@ type Tsconfig = { compilerOptions: Record<string, unknown> };
 
 const DIAGNOSTIC = /^(?<file>[^(\s][^(]*)\((?<line>\d+),\d+\): error (?<rule>TS\d+): (?<message>.*)$/;
 
-/** What each option of tsconfig.json that asks for more than the language does reports when it is broken. */
+/** Error codes of each option of tsconfig.json that demands more than the language does. */
 const CODES: Record<string, string[]> = {
   strict: ['TS2322', 'TS7006', 'TS18047'],
   noUncheckedIndexedAccess: ['TS18048'],

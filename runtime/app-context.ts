@@ -30,7 +30,7 @@ export type Backends = {
   newSecretKey: Buffer | undefined;
 };
 
-/** What server and workers share. */
+/** Context that server and workers share. */
 export type AppContext = {
   config: Config;
   log: Logger;
@@ -43,7 +43,7 @@ export type AppContext = {
   temporalSettings: TemporalSettings;
   /** Null when they are off. */
   traces: Traces | null;
-  /** What histories and pg_stat_activity show of this process. */
+  /** Name of this process in histories and in pg_stat_activity. */
   identity: string;
   close(): Promise<void>;
 };

@@ -175,7 +175,7 @@ export type Config = z.output<typeof SCHEMA>;
 
 const KNOWN = Object.keys(SCHEMA.shape);
 
-/** What is wrong with the environment: one line for each variable. */
+/** Faults of the environment: one line for each variable. */
 export class ConfigError extends CannotStart {
   override readonly name = 'ConfigError';
 }
@@ -196,7 +196,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return parsed.data;
 }
 
-/** Of `host:port`; an IPv6 address stands in brackets. */
+/** Reads `host:port`; an IPv6 address stands in brackets. */
 export function readAddress(text: string): { host: string; port: number } {
   const colon = text.lastIndexOf(':');
   return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };

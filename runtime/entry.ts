@@ -29,7 +29,7 @@ function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 
-/** What is wrong with the surroundings is said plainly, without a stack. */
+/** Prints faults of the surroundings plainly, without a stack. */
 export async function saidPlainly(run: () => Promise<void>): Promise<void> {
   try {
     await run();

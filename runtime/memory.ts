@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const MIB = 1024 ** 2;
 /**
- * What a process of ours has beside V8's heap and buffers: the program itself, memory of native code, other threads.
+ * Memory of one of our processes beside V8's heap and buffers: the program itself, memory of native code, other
+ * threads.
  */
 const USUAL_BYTES = 200 * MIB;
 /** So much more is worth the pause in which it is given back, some 0.2 s. */

@@ -297,7 +297,7 @@ export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>
     await outbox.put(name, createReadStream(join(folder, name)));
     await rm(join(folder, name), { force: true });
   }
-  // What is no mail stays, and the folder with it.
+  // Files that are no mails stay, and the folder with them.
   await rmdir(folder).catch(() => {});
 }
 

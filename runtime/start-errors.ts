@@ -5,7 +5,7 @@ import type { Database } from '../store/core/database.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
 
-// What is wrong with the surroundings of a process, as one sentence that names the variable.
+// Faults in the surroundings of a process, as one sentence that names the variable.
 
 /** Makes the first connection to the database. */
 export async function reachDatabase(db: Database, databaseUrl: string): Promise<void> {
@@ -38,7 +38,7 @@ function isRefused(error: unknown): error is Error {
   return typeof code === 'string' ? REFUSED.test(code) : /SSL|^SASL/.test(error.message);
 }
 
-/** What a folder that can't be used has against it, by Node's code. */
+/** Reasons why a folder can't be used, by Node's code. */
 const FOLDER: Record<string, string> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',

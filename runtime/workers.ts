@@ -31,7 +31,7 @@ export type WorkersOptions = {
   /** Path of the workflow bundle. */
   bundlePath: string;
   queues: readonly TaskQueue[];
-  /** What histories show of this process. */
+  /** Name of this process in histories. */
   identity: string;
   deps: Omit<Dependencies, 'draining'>;
   log: Log;

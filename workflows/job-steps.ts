@@ -16,7 +16,7 @@ import type { JobRef } from '../domain/jobs/job.ts';
 import { SEND_CANCELED, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
-/** What all flows of jobs share: how long Temporal waits for their steps, and how they wait. */
+/** Shared by all workflows of jobs: how long Temporal waits for their steps, and how they wait. */
 
 /** Claims, ends, and steps that only look. */
 export const SHORT_STEPS: ActivityOptions = { startToCloseTimeout: SHORT_STEP_TIMEOUT, retry: RETRY };

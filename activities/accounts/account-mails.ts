@@ -99,7 +99,7 @@ async function mailLink(
   await mailOnce(deps, mailed, { to: [to], ...words(`${deps.publicUrl}/${path}/${token}`) }, 'account');
 }
 
-/** What one mail meets keeps none of the others. */
+/** A mail that fails holds up no other. */
 async function alone(
   { log }: AccountMailDependencies,
   { identifier }: { identifier: string },

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 
-/** Of a step whose caller sets no heartbeat timeout. */
+/** Heartbeat timeout of a step whose caller sets none. */
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** The time between two heartbeats, as a share of the step's timeout. */
 const SHARE_OF_TIMEOUT = 0.2;

@@ -50,7 +50,7 @@ export async function mailInTurn<Due>(
   }
 }
 
-/** What came of an attempt; `retryAfterMs`: for how long the receiver wants to be left alone. */
+/** Outcome of an attempt; `retryAfterMs`: for how long the receiver wants to be left alone. */
 export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean; retryAfterMs?: number };
 
 /**

@@ -17,7 +17,7 @@ import { makeManifest, manifestBody, manifestKey } from './publish.ts';
 
 type Cleaned = Pick<ExportJob, 'run' | 'exporter' | 'definition'>;
 
-/** What runs that ended before this one have left behind: canceled ones, failed ones, ones whose worker died. */
+/** Cleans up after runs that ended before this one: canceled ones, failed ones, ones whose worker died. */
 export async function cleanRunsBefore(
   deps: Dependencies,
   { run, exporter, bucket, scope }: OpenAttempt,

@@ -120,7 +120,7 @@ async function reportOf(
   };
 }
 
-/** Of the run whose window it exports again. */
+/** Returns the identifier of the run whose window it exports again. */
 async function identifierOf(db: Dependencies['db'], { entityId, rerunOf }: ExportRun): Promise<string | null> {
   return rerunOf === null ? null : ((await listJobIdentifiers(db, 'export', entityId, [rerunOf])).get(rerunOf) ?? null);
 }

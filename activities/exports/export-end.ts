@@ -15,7 +15,7 @@ export type ExportEnd = {
   /** Why it failed, in words for its owner; null: it has finished. */
   failure: ExportRun['failure'];
   /**
-   * What else commits with the end of a run that is still its workflow's; tells how many rows of earlier windows were
+   * Commits more with the end of a run that is still its workflow's; returns how many rows of earlier windows were
    * found to be late.
    */
   alongside?: (tx: Tx, run: ExportRun, exporter: DataExporter | null) => Promise<{ lateRows: number }>;
@@ -50,7 +50,7 @@ export async function endExportRun(
 }
 
 /**
- * Of reruns and backfills neither the cursor nor the count of failures knows. One that was covered has not tried the
+ * Reruns and backfills change neither the cursor nor the count of failures. One that was covered has not tried the
  * bucket.
  */
 async function settle(tx: Tx, exporter: DataExporter, run: ExportRun, lateRows: number): Promise<ExportAlert | null> {

@@ -74,7 +74,7 @@ async function afterError(
   thrown: unknown,
   { scope, open }: Opened,
 ): Promise<RetryAfter | null> {
-  // What was aborted tells that alone; why, the scope knows.
+  // An aborted call only says so; the scope knows why.
   const error: unknown = scope.signal.aborted ? scope.signal.reason : thrown;
   if (error instanceof JobGone) return moved(deps, claim);
   if (!(error instanceof Refusal)) throw error;

@@ -22,7 +22,7 @@ export async function findExportJob(
   return exporter && { run, definition: run.definition, exporter };
 }
 
-/** What a run writes, each once, in the order in which it writes it. */
+/** Returns the types of data that a run writes, each once, in the order in which it writes them. */
 export function typesOf({ exportedData }: Pick<ExportDefinition, 'exportedData'>): ExportDataType[] {
   const types = new Set(exportedData.map(exportDataType));
   return EXPORT_DATA_TYPES.filter((type) => types.has(type));

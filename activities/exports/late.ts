@@ -21,7 +21,7 @@ export async function lookForLateRows(deps: Dependencies, attempt: Attempt): Pro
   const ids = await listLastWindows(deps.db, run.entityId, run.exporterId, { before: run.window.end, limit: WINDOWS });
   for (const id of ids) {
     const earlier = await findExportRunById(deps.db, run.entityId, id);
-    // What this run exports again is whole now.
+    // The window that this run exports again is whole now.
     if (earlier && !isSameWindow(earlier, run)) await lookAtRun(deps, attempt, earlier);
   }
 }

@@ -58,7 +58,7 @@ export async function* parquetOf(type: ExportDataType, csv: AsyncIterable<Uint8A
   yield takeFrom(bytes);
 }
 
-/** What was written since; the writer goes on counting from the file's beginning. */
+/** Returns the bytes written since the last call; the writer keeps counting from the file's beginning. */
 function takeFrom(bytes: ByteWriter): Buffer {
   const taken = Buffer.from(bytes.getBytes());
   bytes.index = 0;

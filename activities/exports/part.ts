@@ -6,8 +6,8 @@ import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 import type { SliceReader } from './slice-reader.ts';
 
 /**
- * What is compressed at once. It is always the same, whatever comes out of the socket: the same rows give the same
- * bytes. Few large pieces cost zlib's thread and ours the least.
+ * Number of bytes that are compressed at once. It is always the same, whatever comes out of the socket: the same rows
+ * give the same bytes. Few large pieces cost zlib's thread and ours the least.
  */
 const CHUNK_BYTES = 256 * 1024;
 
@@ -15,17 +15,17 @@ const CHUNK_BYTES = 256 * 1024;
 const GZIP = { level: 1, chunkSize: CHUNK_BYTES, memLevel: 9 };
 
 export type PartRules = {
-  /** What each file begins with. */
+  /** Beginning of each file. */
   header: Buffer | null;
   /** It ends with the slice that reaches this, before compression. */
   partBytes: number;
-  /** Of the rows' bytes into a format that is compressed by itself; null: gzip. */
+  /** Encodes the rows' bytes into a format that is compressed by itself; null: gzip. */
   encode: ((bytes: AsyncIterable<Buffer>) => AsyncIterable<Uint8Array>) | null;
   /** A fresh cipher; null: files are not encrypted. */
   cipher: (() => Transform) | null;
 };
 
-/** What was read for a file: so many rows, and the next one begins there. */
+/** Number of rows read for a file, and where the next file begins. */
 export type PartRead = { rows: number; next: ExportCheckpoint };
 
 /** Hashes are hexadecimal; `content` is what decryption gives back. */

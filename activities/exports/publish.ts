@@ -17,7 +17,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type Attempt, writeHeld } from './attempt.ts';
 import { endExportRun } from './export-end.ts';
 
-/** Of the folder of a window: what names the files that count. */
+/** Returns the key of a window's manifest, which names the files that count. */
 export function manifestKey(folder: string): string {
   return `${folder}/manifest.json`;
 }
@@ -52,7 +52,7 @@ export function manifestBody(manifest: ExportManifest): Buffer {
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** What a run wrote, signed. Its definition is known, and all of it is written. */
+/** Returns a signed list of the files that a run wrote. Its definition is known, and all of it is written. */
 export async function makeManifest(
   { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>,
   run: ExportRun,

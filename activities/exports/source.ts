@@ -11,7 +11,8 @@ import { type ExportScope, type Slice, slicesOf } from '../../store/exports/expo
 import type { SlicePiece } from './slice-reader.ts';
 
 /**
- * What a run exports of its entity's rows; apps and SoRs that are gone by now are left out. Its definition is known.
+ * Returns the scope of a run in its entity's rows; apps and SoRs that are gone by now are left out. Its definition is
+ * known.
  */
 export async function scopeOf(db: Queryable, { entityId, definition, window }: ExportRun): Promise<ExportScope> {
   const { appIds, sorIds, format } = definition!;

@@ -310,7 +310,7 @@ class Workbook {
   readonly #repeats: Repeats[];
   readonly #sheets: OpenSheet[] = [];
   #sheet: OpenSheet;
-  /** Of the block that is open. */
+  /** Rows of the open block. */
   #rows: SheetValue[][] = [];
   /** Blocks and texts that are not in their files yet. */
   #blocks: Buffer[] = [];

@@ -6,7 +6,7 @@ import type { ArchiveTables } from './archive-tables.ts';
 /** A location and what it tells of the person, record by record. */
 export type ExportedLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
 
-/** What of a location the page shows: so many records at most, and of their JSON so many characters. */
+/** Maximum number of records that the page shows of a location, and of characters of their JSON. */
 const SHOWN_RECORDS = 1_000;
 const SHOWN_CHARS = 512 * 1024;
 

@@ -55,7 +55,7 @@ export async function waitForOlderWriters(
   sinceMs: number,
 ): Promise<RetryAfter | null> {
   if (!(await isJobCurrent(db, 'delete', claim))) throw new JobGone();
-  // Whoever begins within the millisecond in which that was told has looked after it, or is waited for, too.
+  // A writer that begins within this millisecond has looked after it, or is waited for, too.
   const openMs = await findOlderWritersMs(db, new Date(sinceMs + 1));
   return openMs > 0 ? { againInMs: openMs } : null;
 }
@@ -91,7 +91,7 @@ async function sortOnce(
   { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
 ): Promise<Sorted & { refused: Person[] }> {
   const { entityId, jobId } = claim;
-  // Whoever takes tombstones away locks them first, and requests after that.
+  // Releases of tombstones lock the tombstones first, then the requests.
   if (begins) await lockBatches(tx, entityId);
   const request = await holdGdprRequest(tx, claim);
   const counted = await setApart(tx, claim, letIn);

@@ -60,7 +60,7 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   discardDeletion: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
 });
 
-/** What keeps the step stands in the status, until it goes on. */
+/** Records a step's error in the status, until the step continues. */
 function recordingErrors<T>(deps: Dependencies, claim: JobClaim, what: string, work: () => Promise<T>): Promise<T> {
   return heartbeating(() => work().catch((error: unknown) => recordError(deps, claim, what, error)));
 }

@@ -31,7 +31,7 @@ import { DAY_MS } from '../../domain/time/durations.ts';
 
 type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 
-/** What the law gives for a request (GDPR, article 12 (3): one month). */
+/** Days that the law gives for a request (GDPR, article 12 (3): one month). */
 const DAYS = 30;
 
 /**

@@ -8,8 +8,8 @@ import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts
 type Subjects = GdprReceipt['subjects'];
 
 /**
- * Of people who are about to be treated: by the keyed hash of the id that was asked for, how many ids of each kind they
- * had, whose word these rest on, and what was left alone. The ids that led to that are forgotten.
+ * Returns for the receipt, by the keyed hash of each requested id, how many ids of each kind the person had, on whose
+ * word these rest, and which were left alone. Deletes the ids that led to them.
  */
 export async function tellSubjects(
   tx: Tx,

@@ -36,7 +36,7 @@ const NOTHING_KNOWN = 'No installations found for this user';
 /** So often the writer of an archive looks whether it is still wanted. */
 const LOOK_EVERY_MS = 1_000;
 
-/** Whoever the archive is of was erased meanwhile, or another attempt writes it. */
+/** The person of the archive was erased meanwhile, or another attempt writes the archive. */
 class Unwanted extends Error {
   override readonly name = 'Unwanted';
 }

@@ -36,7 +36,7 @@ export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'>
 const PATIENCE_OF_A_TRY = { ...PATIENCE, retryMs: 5_000 };
 /** An exporter is told for so long; then the receipt says that it was not. */
 const TOLD_FOR_MS = DAY_MS;
-/** Of a try that dies with its process. */
+/** How long a try keeps its claim after its process has died. */
 const LEASE_MS = 60_000;
 /** A run of an exporter puts at most so many of the lists that its bucket did not take. */
 const LEFT_AT_ONCE = 100;

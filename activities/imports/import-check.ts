@@ -91,12 +91,12 @@ class BatchCheck {
     await setImmediate();
   }
 
-  /** Of the lane that has most of them. */
+  /** Returns the number of Sets of the lane that has most of them. */
   get mostSets(): number {
     return Math.max(...this.#prepared.map(({ changes }) => changes.sets));
   }
 
-  /** What was added lies at `offsets`. */
+  /** Returns what was added, which lies at `offsets`. */
   parts(offsets: BatchOffsets): LanePart[] {
     const [deps, job, lanes, rules] = [this.#deps, this.#job, this.#lanes, this.#rules];
     return this.#checked.map((rows, lane) => {

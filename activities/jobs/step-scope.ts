@@ -3,7 +3,7 @@ import { JobGone } from '../../domain/jobs/job.ts';
 
 const LOOK_EVERY_MS = 1_000;
 
-/** What a step of a run has for as long as it lasts. */
+/** A step's access to its run, for as long as the step lasts. */
 export type StepScope = ReturnType<typeof openStepScope>;
 
 /**

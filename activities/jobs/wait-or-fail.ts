@@ -10,7 +10,7 @@ import type { Dependencies } from '../dependencies.ts';
 
 type Troubled = { entityId: number; id: number } & Parameters<typeof nextTry>[1];
 
-/** What tells runs of syncs and of exporters apart when an outside system refuses. */
+/** Differences between runs of syncs and of exporters when an outside system refuses. */
 type Refused<Run> = {
   kind: 'sync' | 'export';
   lock(tx: Tx, key: JobKey): Promise<Run | null>;
@@ -18,7 +18,7 @@ type Refused<Run> = {
   before?(run: Run): Parameters<typeof nextTry>[1];
   /** How often a final refusal is tried in all; default 1. */
   finalTries?: number;
-  /** What else commits with the wait. */
+  /** Commits more with the wait. */
   alongside?(tx: Tx, run: Run): Promise<void>;
   /** Ends the run as failed. */
   fail(failure: NonNullable<JobEnd['failure']>): Promise<unknown>;

@@ -55,7 +55,7 @@ export type Attempt = {
 };
 /** The limit of an attempt's app, which counts it when it leaves. */
 type Limited = LimitedPush & { limit: number; periodSeconds: number };
-/** What a step of a send knows of all its messages. */
+/** Facts that all messages of a send share in a step. */
 export type SendingContext = {
   send: Send;
   campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;

@@ -79,7 +79,7 @@ function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }:
   };
 }
 
-/** What the records change; a change's line is its record's ordinal. */
+/** Returns the changes that the records make; a change's line is its record's ordinal. */
 export function changesOf(records: readonly CheckedRecord[]): AttributeChange[] {
   return records.flatMap(({ rows, ordinal }) => rows.map((row): AttributeChange => ({ ...row, line: ordinal })));
 }

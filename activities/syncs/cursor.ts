@@ -7,7 +7,7 @@ import { customerTypeOf } from './erased.ts';
 import type { Gathered } from './items.ts';
 import { storable } from './stored-size.ts';
 
-/** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
+/** Characters that separate an id from the rest of an address, a list or a text. */
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
 
 /** The cursor behind a batch, as it is stored: null for the beginning. Refuses one that is too large. */

@@ -125,8 +125,8 @@ function sendingOf({ items }: Delivery): Map<string, string | null> {
 }
 
 /**
- * What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would
- * show.
+ * Reduces a delivery to what is stored, and held while it is sent: the sent part of each record, and the part that an
+ * error would show.
  */
 function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Delivery, 'items' | 'records'> {
   return {
@@ -165,7 +165,7 @@ function revived(delivery: Delivery): Delivery {
   return { ...delivery, items };
 }
 
-/** What is answered is written down so often, and before an error is thrown: it is not sent again. */
+/** How often answers are recorded, also before an error is thrown, so that no record is sent again. */
 const NOTE_EVERY_MS = 1_000;
 
 /** A batch to be sent, or what is left of it; `sent` as earlier tries left it. */
@@ -237,7 +237,10 @@ async function noteAnswered(
   deps.boundary('sync: answers noted');
 }
 
-/** What became of the batch, the counts and the source's cursor behind it, in one transaction that holds the run. */
+/**
+ * Records the outcomes of the batch, the counts and the source's cursor behind it in one transaction that locks the
+ * run.
+ */
 async function note(
   deps: Dependencies,
   { key, sync }: SyncJob,
@@ -354,7 +357,7 @@ async function noteDelivery(
   const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);
   if (isPart) return after;
-  // What is read, or by which field, may have been changed once a run was canceled.
+  // Users may have changed the stream or its cursor field once the run was canceled.
   const movesCursor =
     run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
   if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);

@@ -26,10 +26,10 @@ import type { RecordMapper } from './record-mapper.ts';
 
 /** So many records are shown, changed ones first. */
 const MAX_SHOWN = 20;
-/** Of a record as JSON. */
+/** Maximum length of a record as JSON. */
 const MAX_SHOWN_CHARS = 10_000;
 
-/** What a dry run finds out of a batch; `people`: the ids of the customers that it tells of. */
+/** Findings of a dry run about a batch; `people`: the ids of the customers that it tells of. */
 type Findings = {
   records: readonly BatchRecord[];
   people: (string | null)[];
@@ -84,7 +84,7 @@ export async function dryRunBatch(
   return noted === 'erased' ? dryRunBatch(deps, job, mapper, batch, before) : noted;
 }
 
-/** Those that would be written before the others. */
+/** Sorts records that would be written before the others. */
 function shownFirst(sample: SampleRecord[]): SampleRecord[] {
   return sample.toSorted((a, b) => Number(a.outcome === 'unchanged') - Number(b.outcome === 'unchanged'));
 }

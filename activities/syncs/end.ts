@@ -24,7 +24,7 @@ export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncR
   deps.boundary('sync: after the end committed');
 }
 
-/** What the sync's own state becomes, and what there is to be told. */
+/** Updates the sync's own state, and returns the alert to send. */
 async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failure']): Promise<RunAlert | null> {
   const { entityId, id, alerts } = sync;
   if (!failure) {

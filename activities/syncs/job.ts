@@ -22,7 +22,7 @@ export async function findJob(
   return sync && { run, sync, key: { entityId, jobId, generation } };
 }
 
-/** What a run reaches outside. */
+/** Outside systems of a run. */
 export type SyncEnds = { source: OpenConnection; destination: OpenConnection | null };
 
 export async function openEnds(deps: Dependencies, { sync }: SyncJob): Promise<SyncEnds> {

@@ -135,7 +135,7 @@ export class AttributeLanes {
     };
   }
 
-  /** What is written down of the erased is that there was a record. */
+  /** Records of erased people only that there was a record. */
   async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
     const erased = await erasedAmong(tx, this.#deps, this.#job.sync, () => records.map(({ key }) => key));
     return items.map((item, index) =>
@@ -162,7 +162,7 @@ export class AttributeLanes {
     this.#lanes.add(lane, merge, () => this.#scope.end());
   }
 
-  /** Of a batch that was merged in so many parts. */
+  /** Notes whether a batch changed few values. `parts`: how many parts it was merged in. */
   #learn(checked: CheckedBatch, { before, after }: Merged, parts: number): void {
     const valuesPerRecord = valuesOf(checked) / Math.max(1, checked.records.length);
     this.#isQuiet = (after.written - before.written) * valuesPerRecord * parts < FEWEST_VALUES;

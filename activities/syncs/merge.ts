@@ -32,7 +32,7 @@ export type Part = {
   isNext(progress: RunProgress): boolean;
   /** How far it is after them, the counts left out. */
   advance(progress: RunProgress, tx: Tx): Promise<RunProgress>;
-  /** What else commits with them. */
+  /** Commits more with them. */
   commitWith(tx: Tx, after: RunProgress): Promise<void>;
 };
 

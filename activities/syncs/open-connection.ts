@@ -9,7 +9,7 @@ const MAX_SENDING_MS = 25_000;
 
 export const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 
-/** What a connector is given to send something; its signal ends the sending when no answer comes. */
+/** Returns a connector's context for sending; its signal ends the sending when no answer comes. */
 export function sendingContext({ outside, scratch }: Pick<Dependencies, 'outside' | 'scratch'>, entityId: number) {
   const signal = AbortSignal.timeout(MAX_SENDING_MS);
   return { ...outside, scratch: scratch.folderOf(entityId), signal, log: () => undefined };

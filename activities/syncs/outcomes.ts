@@ -4,17 +4,17 @@ import type { HandledRecord, KnownRecord } from '../../store/syncs/sync-records.
 import type { RecordCounts, RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** What a batch tells of a record, whatever its destination. */
+/** A record of a batch, whatever its destination. */
 export type BatchRecord = {
   /** In the run, from 1. */
   ordinal: number;
-  /** Of a re-drive: the line of the first run that it brings again. */
+  /** The line of the first run that a re-drive brings again. */
   rootLine: number | null;
   /** Whether that run could tell which record it was, and noted it down. */
   wasNamed?: boolean | undefined;
   /** Names it to the sync; null where nobody can tell which record it is. */
   key: string | null;
-  /** Of what it says; null where something of it can't be written. */
+  /** Checksum of its content; null if part of it can't be written. */
   checksum: Buffer | null;
   error: ImportError | null;
   /** Its customer id hardly is one. */
@@ -25,8 +25,8 @@ export type BatchRecord = {
 export type RecordOutcome = keyof Omit<RecordCounts, 'read'> | 'superseded';
 
 /**
- * What is to become of each record, in their order, by what is known of those with their keys: of two with one key the
- * second meets what the first leaves, in whichever batch they come.
+ * Decides the outcome of each record in order, by what is known of its key. The second of two records with one key
+ * meets what the first leaves, in whichever batch they come.
  */
 export function decideOutcomes(
   records: readonly BatchRecord[],
@@ -62,8 +62,8 @@ function isOutdated(
 }
 
 /**
- * What there is to note down of each key, by the last record that has it; and which of the unchanged were seen. Of an
- * old record that a re-drive could not bring, nothing: it would pass for a later state than the one that is known.
+ * Returns what to store about each key, by the last record that has it, and which unchanged records were seen. An old
+ * record that a re-drive could not bring is left out: it would pass for a later state than the known one.
  */
 export function notesOf(
   records: readonly (BatchRecord & { customerId?: string | null })[],
@@ -79,7 +79,7 @@ export function notesOf(
     else if (outcome === 'written') handled.set(key, { key, customerId, checksum });
     else if (rootId === null) handled.set(key, { key, customerId, checksum: null });
   }
-  // Of a record that was written and then came again as it was, the first note holds.
+  // If a record was written and then came again unchanged, the first entry holds.
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
 }
 

@@ -135,10 +135,7 @@ async function withoutErased(
   });
 }
 
-/**
- * What is noted of those that are on their way, or were: of people who were erased meanwhile, not which record they
- * were.
- */
+/** Returns these records, without key, id and content where their person was erased meanwhile. */
 export async function forgetErased(
   db: Queryable,
   deps: Pick<Dependencies, 'secrets'>,
@@ -152,8 +149,8 @@ export async function forgetErased(
 }
 
 /**
- * Those that are to be written, of each key the last: the ones before it share its outcome, and so does one that is as
- * the one before it.
+ * Returns the records to write, the last of each key: earlier ones share its outcome, and so does one equal to the one
+ * before it.
  */
 export function sendable(
   items: readonly Outgoing[],

@@ -15,8 +15,8 @@ import type { RunScope } from './scope.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
 
 /**
- * Of a batch. Five batches are in memory at once, from the one being read to the two being merged; twice the size is no
- * faster.
+ * Maximum number of values of a batch. Five batches are in memory at once, from the one being read to the two being
+ * merged; twice the size is no faster.
  */
 const MAX_VALUES = 20_000;
 

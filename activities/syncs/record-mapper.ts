@@ -67,7 +67,7 @@ export class RecordMapper {
   }
 }
 
-/** What the entries of a mapping write to. */
+/** Returns the targets of a mapping's entries. */
 export function targetsOf({ fields }: Mapping): string[] {
   return fields.flatMap((field) => {
     if ('drop' in field) return [];

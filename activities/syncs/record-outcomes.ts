@@ -9,7 +9,7 @@ import { redactErased } from '../gdpr/redact-erased.ts';
 import { type BatchRecord, errorsOf, notesOf, type RecordOutcome, settledLines } from './outcomes.ts';
 import { customerTypeOf } from './erased.ts';
 
-/** What became of records, whatever their destination. */
+/** Outcomes of records, whatever their destination. */
 export type RecordedOutcomes = {
   records: readonly (BatchRecord & { customerId?: string | null })[];
   outcomes: readonly RecordOutcome[];

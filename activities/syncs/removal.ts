@@ -188,7 +188,7 @@ async function removeRecords(
   }
 }
 
-/** Of a run it is told as a whole, so the value at fault is not quoted. */
+/** The error concerns the run as a whole, so the faulty value is not quoted. */
 function sayFailed({ message, field }: Extract<WriteOutcome, { kind: 'failed' }>): string {
   return field === undefined ? message : `the field ${field} ${message}`;
 }

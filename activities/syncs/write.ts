@@ -15,7 +15,7 @@ export type PreparedBatch = { batch: Gathered; checked: CheckedBatch | null };
 export type BatchWriter = {
   /** Ends what an attempt before this one has begun. */
   resume(): Promise<void>;
-  /** Of a batch that follows `read` records of its run. */
+  /** Prepares a batch that follows `read` records of its run. */
   prepare(batch: Gathered, read: number): Promise<PreparedBatch>;
   /**
    * Commits it with all that follows from it, or takes it over so that this will be done whatever happens. Null when

@@ -252,7 +252,7 @@ export const FunnelStats = z
   .meta({ id: 'FunnelStats' });
 export type FunnelStats = z.output<typeof FunnelStats>;
 
-/** What people did after a step (reference: Funnels, 7). */
+/** Events of people after a step (reference: Funnels, 7). */
 export const FunnelFollowUp = z
   .object({
     application_id: z.string(),

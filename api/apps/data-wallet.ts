@@ -6,7 +6,7 @@ import { shorten } from '../../domain/text/text-limits.ts';
 import { boundedRecord, identifier, jsonArray, jsonObject, name, stored, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 
-/** What an app tells its users about the data that it holds (reference: Data wallet). */
+/** An app's statements to its users about the data that it holds (reference: Data wallet). */
 const SHARED = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/data_wallet';
 

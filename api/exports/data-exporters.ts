@@ -177,7 +177,7 @@ export const ListedDataExporter = z
   .meta({ id: 'ListedDataExporter' });
 export type ListedDataExporter = z.output<typeof ListedDataExporter>;
 
-/** What a run exported of one type of data (reference: Data exporter). */
+/** Export of one type of data by a run (reference: Data exporter). */
 export const Export = z
   .object({
     identifier: z.string(),

@@ -2,7 +2,7 @@ import type { Client } from '../../api/client.ts';
 import type { Server } from './open-client.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What a command has of its process: `process` is one. */
+/** The part of a process that a command uses: `process` is one. */
 export type ProcessIo = {
   env: NodeJS.ProcessEnv;
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
@@ -10,7 +10,7 @@ export type ProcessIo = {
   stderr: NodeJS.WritableStream;
 };
 
-/** What a command works with. `console` prints to the streams beside it. */
+/** Dependencies of a command. `console` prints to the streams beside it. */
 export type CommandContext = ProcessIo & {
   server: Server;
   client: Client;
@@ -18,7 +18,7 @@ export type CommandContext = ProcessIo & {
   terminal: Terminal;
   /** Whether `--json` is given: a command that does not end by itself prints a document a line. */
   isJson: boolean;
-  /** What `--json` prints, where that is not what the last call of the client returned. */
+  /** Sets what `--json` prints, if that is not the result of the client's last call. */
   setResult(value: unknown): void;
 };
 

@@ -7,7 +7,7 @@ import { printable, recordTable, table } from './table.ts';
 export type Group<T> = {
   name: string;
   description: string;
-  /** What stands under each head. */
+  /** Content under each head. */
   columns: Record<string, (item: T) => string>;
   commands: GroupCommand<T>[];
 };
@@ -21,7 +21,8 @@ type GroupCommand<T> = {
   /** Names what would be deleted: the command asks before it does its work. */
   deletes?: (context: CommandContext, ...args: string[]) => Promise<string>;
   /**
-   * What it returns is printed: items as rows of the group's columns, a text as it is, a whole record member by member.
+   * Does the command's work. Its result is printed: items as rows of the group's columns, a text as it is, a whole
+   * record member by member.
    */
   does(
     context: CommandContext,

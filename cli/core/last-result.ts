@@ -1,6 +1,6 @@
 import type { Client } from '../../api/client.ts';
 
-/** What a command prints with `--json`; `isSet` tells a result that is nothing from none at all. */
+/** Result that a command prints with `--json`; `isSet` tells a result that is nothing from none at all. */
 export type LastResult = { isSet: boolean; value: unknown };
 
 type Calls = Record<string, (...given: unknown[]) => unknown>;

@@ -128,7 +128,7 @@ function fit(cell: string, width: number): string {
   return `${cut}…`.padEnd(cut.length + 1 + Math.max(0, width - 1 - stringWidth(cut)));
 }
 
-/** What stands in a file may hold line ends, and escape sequences that a terminal obeys. */
+/** Replaces line ends, and escape sequences that a terminal obeys. */
 export function printable(cell: string): string {
   return cell.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\uFFFD');
 }

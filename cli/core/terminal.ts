@@ -1,4 +1,4 @@
-/** What a text for people depends on. */
+/** Properties of a terminal that the texts for people depend on. */
 export type Terminal = {
   /** Characters a line; null: there is no terminal, so nothing is cut. */
   width: number | null;

@@ -21,7 +21,7 @@ export type VerifiedWindow = {
   files: VerifiedFile[];
   /** Objects in the window's folder that its manifest does not name. */
   extra: string[];
-  /** What is wrong with the manifest itself; no manifest at all is one, too. */
+  /** Faults of the manifest itself; a missing manifest is one, too. */
   faults: string[];
 };
 
@@ -120,7 +120,7 @@ async function verifyFile(
   return { key, state: 'ok', reason: null };
 }
 
-/** What was asked for; or that S3 refuses it, which is found out like all else. */
+/** Returns S3's answer, or that S3 refuses, which the verification reports like any other finding. */
 function unlessRefused<T>(answer: Promise<T>): Promise<T | ObjectRefused> {
   return answer.catch((error: unknown) => {
     if (error instanceof ObjectRefused) return error;
@@ -163,7 +163,7 @@ function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, fol
 const wholeSeconds = (time: string | null) =>
   time === null ? undefined : Math.floor(Date.parse(time) / 1_000) * 1_000;
 
-/** What was listed may be gone: the old files of a window that was exported again. */
+/** Returns the listed files that are still there: a window that is exported again loses its old files. */
 async function stillThere({ bucket }: Verification, keys: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const key of keys) if ((await unlessRefused(bucket.size(key))) !== null) found.push(key);

@@ -4,7 +4,7 @@ export type WindowFolder = {
   /** As the path has it. */
   exporter: string;
   isBackfill: boolean;
-  /** What the folder's name says; null for a backfill's, which has local days. */
+  /** Time span that the folder's name states; null for a backfill's, which has local days. */
   span: { start: Date | null; end: Date } | null;
   keys: string[];
 };

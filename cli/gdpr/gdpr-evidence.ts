@@ -10,7 +10,7 @@ import { printable } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { peopleOf, REQUEST, viewGdpr } from './gdpr-record.ts';
 
-/** What they hold is for the person and for whoever asked. */
+/** Mode of files that only their owner may read: they hold personal data. */
 const OWN = 0o600;
 const ARCHIVE = /\/api\/gdpr\/downloads\/(?<request_id>[^/]+)\/(?<ordinal>\d+)\/(?<signature>[^/]+)$/;
 

@@ -10,9 +10,9 @@ type Facts =
   | { kind: 'manifest'; facts: ExportManifest }
   | { kind: 'unknown'; facts: null };
 
-/** What can be told of a document that somebody signed. */
+/** Facts about a signed document. */
 type VerifiedDocument = Facts & {
-  /** What it calls itself. */
+  /** Its id, by its own statement. */
   id: string | null;
   signature: SignatureState;
   keyId: string | null;

@@ -17,7 +17,7 @@ type ListedError = {
   customer_id: string | null;
   key: string | null;
   message: string;
-  /** What names the record at a destination other than attributes. */
+  /** Key of the record at a destination other than attributes. */
   record_key?: Record<string, unknown> | null;
   /** The cell's in a table whose columns are mapped. */
   column?: string | null;
@@ -32,20 +32,20 @@ type ErrorSource = {
   reply: AsyncIterable<Uint8Array>;
   /** Where they stand in the answer. */
   member: string;
-  /** What the line 0 is called: the whole file, or of a feed the first of its values. */
+  /** Name of line 0: the whole file, or the first value of a feed. */
   lineZero: string;
-  /** What the columns are called. */
+  /** Names of the columns. */
   heads: ErrorHeads;
 };
 
 /** `column`: of tables alone. */
 type ErrorHeads = { line: string; customer: string; key: string; column?: string };
 
-/** Of an import, whose rows stand in lines of a file. */
+/** Heads for an import, whose rows are lines of a file. */
 export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
 /** The import is of a table, whose cells have columns. */
 export const TABLE_HEADS: ErrorHeads = { ...IMPORT_HEADS, column: 'column' };
-/** Of a run, whose records have ordinals, and keys of their own where they go elsewhere than to attributes. */
+/** Heads for a run, whose records have ordinals, and keys of their own at destinations other than attributes. */
 export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };
 
 /** So many errors are printed at a time. */
@@ -89,7 +89,7 @@ export async function printErrorList(
 async function* parseErrors(server: Server, { reply, member }: ErrorSource): AsyncGenerator<ListedError> {
   const parser = pick.withParserAsStream({ filter: `result.${member}`, packValues: true, streamValues: false });
   try {
-    // What fails on the way ends the last stream with its error.
+    // An error in any stream ends the last one with it.
     const elements = pipeline(reply, parser, streamArray.asStream(), () => {}) as AsyncIterable<{ value: ListedError }>;
     for await (const { value } of elements) yield value;
   } catch (error) {

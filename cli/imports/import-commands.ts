@@ -341,7 +341,7 @@ function exitStatus({ state, rows, defect }: ImportProgress): number {
   return state === 'finished' && rows.failed === 0 && defect === null ? 0 : 2;
 }
 
-/** What became of an import, for people to read. */
+/** Returns the outcome of an import for people to read. */
 function report(status: ImportProgress, terminal: Terminal): string {
   const { import_id: id, state, rows, failure, defect } = status;
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];

@@ -4,12 +4,12 @@ import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { untilAnswered } from '../core/until-answered.ts';
 
-/** What lasts, and is asked for again and again until it has ended. */
+/** Work that the command line polls until it has ended. */
 export type Followed<T> = {
   view(): Promise<T>;
   hasEnded(now: T): boolean;
   shown(now: T): Shown;
-  /** What it is called, and the commands that follow and cancel it after the showing has ended. */
+  /** Its name, and the commands that follow and cancel it later. */
   name: string;
   toFollow: string;
   /** Null: nothing ends it. */

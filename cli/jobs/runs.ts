@@ -7,13 +7,13 @@ import { hasEnded } from '../imports/import-status.ts';
 import { follow, type Shown } from './follow.ts';
 import { internalErrorLines } from './say-internal-error.ts';
 
-/** What the records of all runs have. */
+/** Members that the records of all runs have. */
 type RunStatus = Pick<
   ExportRun,
   'ended_at' | 'stage' | 'fault' | 'waits_until' | 'tries' | 'failure' | 'internal_error' | 'alerted'
 > & { state: string };
 
-/** What tells the runs of a feature apart on the command line. */
+/** Differences between the runs of the features on the command line. */
 export type RunsOfCommand<Status extends RunStatus> = {
   command: 'syncs' | 'exporters';
   view(client: Client, id: string): Promise<Status>;
@@ -97,7 +97,7 @@ export function troubleLines(run: RunStatus): string[] {
   ];
 }
 
-/** What a run waits for; null: it works. */
+/** Returns what a run waits for; null: it works. */
 export function waitOf(run: RunStatus): string | null {
   if (run.state === 'accepted') return 'waiting for its turn';
   return !hasEnded(run) && run.waits_until !== null && run.fault !== null ? waiting(run) : run.stage;

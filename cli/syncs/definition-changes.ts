@@ -6,7 +6,7 @@ import { type Path, sayPath } from './sync-members.ts';
 /** A member that differs; undefined where there is none. */
 export type Change = { path: string; before: unknown; after: unknown };
 
-/** What differs between two values of JSON, by the innermost members that both have. */
+/** Returns the differences of two JSON values, by the innermost members that both have. */
 export function changesBetween(before: unknown, after: unknown, path: Path = []): Change[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (Array.isArray(before) && Array.isArray(after)) {

@@ -3,7 +3,7 @@ import { resolveNamed } from '../core/nearest.ts';
 
 type Named = { identifier: string; name: string };
 
-/** What syncs may read from and write to. */
+/** Sources and destinations that syncs may use. */
 export type SyncEnds = { connection: Named[]; sor: Named[] };
 
 const WORDS = { connection: ['connection', 'connections'], sor: ['System of Records', 'Systems of Records'] } as const;

@@ -103,7 +103,7 @@ function unfitNumbers(document: Parsed, at: (offset: number) => Place): Problem[
   return problems;
 }
 
-/** Of a member its name's, of an element its own; of what isn't there that of what it would stand in. */
+/** Returns the offset of a member's name, or of an element; for a missing one, the offset of its container. */
 function offsetOf(document: Parsed, path: Path): number {
   let node: unknown = document.contents;
   let offset = document.contents?.range[0] ?? 0;

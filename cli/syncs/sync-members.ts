@@ -22,7 +22,7 @@ export function sayPath(path: Path): string {
   return path.join('.');
 }
 
-/** What `sayPath` and the server say. */
+/** Parses the paths that `sayPath` and the server write. */
 export function parsePath(element: string): Path {
   return element.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }

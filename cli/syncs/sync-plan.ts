@@ -8,7 +8,7 @@ import { type Problem, readSyncFile, sayPlace, type SyncDocument } from './sync-
 import { parsePath } from './sync-members.ts';
 import { definitionOf, listSyncs } from './sync-record.ts';
 
-/** What becomes of a sync that a file has. */
+/** Plan for a sync in a file. */
 export type PlannedSync = {
   name: string;
   /** With all that the file leaves out. */
@@ -21,8 +21,8 @@ export type PlannedSync = {
 export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: Sync[] };
 
 /**
- * What files would make of the server's syncs. Refuses them, naming all that is wrong in any of them, unless each one
- * is right.
+ * Plans what files would change in the server's syncs. Refuses them, naming all that is wrong in any of them, unless
+ * each one is right.
  */
 export async function planSyncs({ client, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
   const problems: Problem[] = [];

@@ -58,7 +58,7 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<string
   return identifier;
 }
 
-/** Those who leave a product behind, as a segment that campaigns can go by. Returns its identifier. */
+/** Shows the people who leave a product behind as a segment that campaigns can use. Returns its identifier. */
 async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<string> {
   const { identifier } = await client.createSegment({
     body: {

@@ -8,7 +8,7 @@ const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 const COMPILE_CACHE = new URL('../compile-cache.ts', import.meta.url).href;
 const run = promisify(execFile);
 
-/** What `millrace` prints, called as from a terminal whose environment has `env`; a status other than 0 is refused. */
+/** Returns what `millrace` prints in a terminal whose environment has `env`; a status other than 0 is refused. */
 export async function millrace(env: Record<string, string>, args: string[]): Promise<string> {
   const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
   const kept = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE };

@@ -6,7 +6,7 @@ import type { DemoSor } from './demo-sor.ts';
 /** One of those that the sample file brings. */
 const CUSTOMER = 'customer-3@example.com';
 
-/** What a shop tells as it happens. One is no number; null removes a value. */
+/** Values that a shop sends as they change. One is no number; null removes a value. */
 const VALUES = [
   { attribute_key: 'plan', attribute_value: 'platinum' },
   { attribute_key: 'interests', attribute_value: 'chess', action_type: 'ADD' },

@@ -8,7 +8,7 @@ import type { DemoSor } from './demo-sor.ts';
 
 type Say = (text: string) => void;
 
-/** What a shop knows of somebody who leaves it: two values, and one that is no number. */
+/** Values that a shop has of a person who leaves it: two values, and one that is no number. */
 const VALUES = [
   ['plan', 'gold'],
   ['newsletter', true],

@@ -7,7 +7,7 @@ type Say = (text: string) => void;
 
 const POLL_MS = 100;
 const shopper = (device: number) => `shopper-${device}@example.com`;
-/** Of them, one gets no value for the order, one takes no pushes, and one never had the app. */
+/** Messages: one recipient gets no value for the order, one takes no pushes, and one never had the app. */
 const MESSAGES = [
   ...[1, 3, 4, 5].map((device) => ({ user: shopper(device), templateVars: { order: 4_711 + device } })),
   { user: shopper(2) },

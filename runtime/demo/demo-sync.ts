@@ -8,7 +8,7 @@ import type { DemoSor } from './demo-sor.ts';
 type Say = (text: string) => void;
 
 const SAMPLE_LINES = 4;
-/** Of its fields the mapping names, remarks stay where they are. */
+/** Mapping of the shop's fields; remarks stay where they are. */
 const MAPPING = {
   customer: { field: 'mail', type: 'user_id' },
   fields: [
@@ -89,7 +89,7 @@ async function runOf(
   return run;
 }
 
-/** What a dry run would write of some customers. */
+/** Returns a table of what a dry run would write about some customers. */
 async function sampleTable(client: Client, sync: string, run: SyncRun): Promise<string> {
   const { records } = await client.viewDryRunSample({ params: { sync_id: sync, run_id: run.run_id } });
   const lines = records
@@ -136,7 +136,7 @@ const ROWS = `
     news = excluded.news, birthday = excluded.birthday, likes = excluded.likes, remarks = excluded.remarks`;
 
 type DemoShop = {
-  /** What a user would set a connection of the connector `postgres` to. */
+  /** Settings that a user would give a connection of the connector `postgres`. */
   settings: object;
   /** Customers, each a row. */
   customers: number;

@@ -54,11 +54,11 @@ const VISITS = 2;
 const SINCE_MS = 180 * MINUTE_MS;
 /** Longer than a session without an event lasts. */
 const BETWEEN_VISITS_MS = 60 * MINUTE_MS;
-/** Of these devices nobody orders: every third. */
+/** Every third device orders nothing. */
 const UNDECIDED = 3;
 /** Every fifth device takes no pushes. */
 const WITHOUT_PUSHES = 5;
-/** Of all devices, in the last visit. */
+/** The device whose app crashes in its last visit. */
 const CRASHES_ON = 7;
 
 const PLACES = [
@@ -69,7 +69,7 @@ const PLACES = [
 /** An hour apart, so that a campaign by the clock of the device goes out in two waves. */
 const ZONES = ['Europe/London', 'Europe/Paris'];
 
-/** What somebody does in a visit, a minute after each other. */
+/** Steps of a visit, a minute apart. */
 const STEPS: { type: string; name?: string; event?: string; properties?: object }[] = [
   { type: 'screen', name: 'Home' },
   ...['lamp', 'chair', 'table'].map((product) => ({ type: 'track', event: 'Product Viewed', properties: { product } })),
@@ -88,7 +88,9 @@ const CRASH = {
   },
 };
 
-/** What the app of a shop tells of some visits, then calls that are no good, each for another reason, and one again. */
+/**
+ * Returns calls of a shop's app about some visits, then calls that are no good, each for another reason, and one again.
+ */
 function demoCalls(now: number): object[] {
   const sound = Array.from({ length: DEVICES }, (_, nth) => nth + 1)
     .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now)))

@@ -32,7 +32,7 @@ export type Program = {
   /** The folder in the archive that the program is in; default its top. */
   archiveFolder?: (system: string, processor: string) => string;
   goModule: string;
-  /** What else helps whoever can't have it. */
+  /** Advice for users who can't have it. */
   instead: string;
 };
 
@@ -149,7 +149,7 @@ const UNFINISHED = 'unfinished-';
 /** Longer than any download or build takes. */
 const ABANDONED_AFTER_MS = DAY_MS;
 
-/** What a killed process left half-made. */
+/** Removes what a killed process left half-made. */
 async function clearAbandoned(cache: string): Promise<void> {
   for (const entry of await readdir(cache)) {
     if (!entry.startsWith(UNFINISHED)) continue;

@@ -25,7 +25,7 @@ export type ChildSettings = {
   name: string;
   command: string;
   args: string[];
-  /** What asks the child to end in good order. */
+  /** Signal that asks the child to end in good order. */
   stopSignal: NodeJS.Signals;
   options?: Pick<SpawnOptions, 'uid' | 'gid' | 'env' | 'cwd'>;
 };

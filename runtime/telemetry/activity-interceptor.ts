@@ -116,7 +116,7 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
   });
 }
 
-/** What a step works for, by the type of its workflow and its first argument. */
+/** Returns what a step works for, by the type of its workflow and its first argument. */
 function stepOf(
   { activityType: step, workflowType = '' }: Pick<Context['info'], 'activityType' | 'workflowType'>,
   input: unknown,

@@ -4,7 +4,7 @@ import type { GdprFigures } from '../../store/gdpr/across-entities.ts';
 type RequestSample = { method: string; route: string; status: number; seconds: number };
 type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; seconds: number };
 
-/** What this process measures, in Prometheus' text format. */
+/** Measurements of this process, in Prometheus' text format. */
 export type Metrics = {
   observeRequest(sample: RequestSample): void;
   observeActivity(sample: ActivitySample): void;

@@ -28,7 +28,7 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { TraceRequest } from '../../server/http/request-trace.ts';
 import type { Traces } from './traces.ts';
 
-/** Of one call to the receiver, its repetitions included. */
+/** Maximum duration of one call to the receiver, with its repetitions. */
 const SEND_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 6_000;
 
@@ -72,7 +72,8 @@ export function otlpTraces(
 }
 
 /**
- * What may be told of a span. All else stays here, since it may quote a value: messages, stacks, unknown attributes.
+ * Attributes of a span that may be sent. All others stay here, since it may quote a value: messages, stacks, unknown
+ * attributes.
  */
 const KEPT = new Set([
   'http.request.method',

@@ -2,7 +2,7 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
 import type { TraceRequest } from '../../server/http/request-trace.ts';
 
-/** What makes one trace of a request, the workflow it starts and the steps of that. */
+/** Joins into one trace a request, the workflow it starts and the steps of that. */
 export type Traces = {
   traceRequest: TraceRequest;
   client: WorkflowClientInterceptor[];
