@@ -7,11 +7,9 @@ import type { Cursor, ReadItem } from '../core/contract.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { canonicalFile } from './canonical-file.ts';
-import { createCsvItems } from './csv-items.ts';
+import { createCsvItems, createJsonlItems, FILE_START, type FileOffset, type FoundItem } from './file-items.ts';
 import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
-import { FILE_START, type FileOffset, type FoundItem } from './file-items.ts';
 import type { FileSettings } from './file-settings.ts';
-import { createJsonlItems } from './jsonl-items.ts';
 
 /**
  * Where reading one file goes on: of which version, and behind what. `isGzip`: what is read is not its bytes as they

@@ -2,11 +2,10 @@ import pg from 'pg';
 import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { sayTakesNone, takesNoValues } from '../core/takes-values.ts';
+import { isOfServer } from './postgres-refusal.ts';
 import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream, toStream } from './postgres-stream.ts';
-import { isOfValue, isRowError, type RowError, rowError } from './row-error.ts';
-import { columnsOf, deleteStatement, updateFirstStatement, upsertStatement } from './upsert-statement.ts';
 
 /** A record with its ordinal among those that are written. */
 type Row = { ordinal: number; record: SourceRecord };
@@ -223,4 +222,167 @@ async function areTaken({ client }: PostgresSession, table: PostgresStream, valu
   } finally {
     await client.query('ROLLBACK TO SAVEPOINT columns; RELEASE SAVEPOINT columns');
   }
+}
+
+/**
+ * Why a row is not taken; `column`: its value is wrong, and `message` says how; `later`: a later try may have another
+ * outcome.
+ */
+type RowError = { message: string; column?: string; later?: boolean };
+
+/** By SQLSTATE, without what Postgres would quote of the row (Postgres: appendix A). */
+const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
+  '23502': ({ column }) => `The column ${column ?? ''} may not be empty`,
+  '23503': ({ constraint }) =>
+    `It refers to a row that there is not, or is referred to (constraint ${constraint ?? ''})`,
+  '23505': ({ constraint }) => `Another row has the same values in a unique index (constraint ${constraint ?? ''})`,
+  '23514': ({ constraint }) => `It does not meet the check ${constraint ?? ''}`,
+  '23P01': ({ constraint }) => `It collides with another row (constraint ${constraint ?? ''})`,
+  '44000': () => 'It does not meet the conditions of the view',
+};
+
+/** The same for errors of one value. */
+const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
+  '22001': ({ message }) =>
+    `is too long${/^(?:value|bit string) too long( for type [\w ]+(?:\(\d+\))?)$/.exec(message)?.[1] ?? ''}`,
+  '22003': () => 'is a number out of the range of its column',
+  '22007': () => 'is no date or time that its column takes',
+  '22008': () => 'is a date or time that is out of range',
+  '22021': () => 'has characters that the database does not take',
+  '22P02': ({ message }) => sayType(message),
+  '22P03': () => 'does not fit the type of its column',
+  '22P05': () => 'has a character that the database does not take, such as a zero byte',
+};
+
+/**
+ * Whether a statement may have failed because of a row: a trigger, a function or a type may raise any state. The states
+ * of a server, a connection or colliding transactions are left out, but for an internal error of no further kind
+ * (XX000): so extensions refuse a value.
+ */
+function isRowError(error: unknown): error is pg.DatabaseError {
+  return (
+    error instanceof pg.DatabaseError && error.code !== undefined && (error.code === 'XX000' || !isOfServer(error.code))
+  );
+}
+
+/**
+ * Returns why, without a value of the record; `column`: the one whose value is wrong, as far as that could be found
+ * out.
+ */
+function rowError(error: pg.DatabaseError, column: string | null, record: SourceRecord): RowError {
+  const { code = '' } = error;
+  if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
+  const state = ` (SQLSTATE ${code})`;
+  // Another session holds a lock, or what is asked for is in use.
+  const later = code.startsWith('55');
+  if (error.routine === 'exec_stmt_raise') return { message: `A trigger of the table refused it${state}`, later };
+  if (column !== null && code.startsWith('22') && !isWellFormed(record[column] ?? null)) {
+    return { message: `has half of a surrogate pair, which is no character${state}`, column };
+  }
+  const ofValue = OF_VALUE[code]?.(error);
+  if (ofValue !== undefined)
+    return column === null ? { message: `A value ${ofValue}${state}` } : { message: ofValue + state, column };
+  const ofRow = OF_ROW[code]?.(error);
+  if (column === null || ofRow !== undefined) return { message: (ofRow ?? 'Postgres does not take it') + state, later };
+  return { message: `is not taken by Postgres${state}`, column };
+}
+
+/** Whether it may be found out which value is wrong, where Postgres doesn't say. */
+function isOfValue({ code }: pg.DatabaseError): boolean {
+  return code === 'XX000' || (code?.startsWith('22') ?? false);
+}
+
+/** Postgres reads a record as JSON, and says of half a surrogate pair no more than that its JSON is wrong. */
+function isWellFormed(value: Json): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
+}
+
+function isPolicy({ code, routine }: pg.DatabaseError): boolean {
+  return code === '42501' && routine === 'ExecWithCheckOptions';
+}
+
+/** `invalid input syntax for type integer: "…"` names the type, before it quotes the value. */
+function sayType(message: string): string {
+  const type = /^invalid input (?:syntax for type|value for enum) ([\w ."]+?)(?=:)/.exec(message)?.[1];
+  return type === undefined ? 'does not fit the type of its column' : `is no ${type}`;
+}
+
+const name = pg.escapeIdentifier;
+
+/**
+ * These columns alone with their types, for `AS`: a column that stands here is given a value, if only NULL, and a
+ * domain may refuse that.
+ */
+function columnsOf({ columns }: PostgresStream, names: string[]): string {
+  return names
+    .map((column) => `${name(column)} ${columns.find((candidate) => candidate.name === column)!.type}`)
+    .join(', ');
+}
+
+/**
+ * Its only parameter is the rows, a JSON array of objects; both statements give the ordinals, from 1, of rows that they
+ * changed.
+ */
+const INPUT = (table: PostgresStream, columns: string[]) => `input AS MATERIALIZED (
+    SELECT item.ordinal AS "${ORDINAL}", row.*
+    FROM json_array_elements($1::json) WITH ORDINALITY AS item (value, ordinal),
+      json_to_record(item.value) AS row(${columnsOf(table, columns)})
+  )`;
+
+/** A name that no table is likely to have for a column. */
+const ORDINAL = 'ordinal of the record in its batch';
+
+const sameKey = (key: string[], other: string) =>
+  key.map((part) => `input.${name(part)} = ${other}.${name(part)}`).join(' AND ');
+
+/**
+ * Writes rows of these columns, no key twice. It relies on a unique index over the columns of the key. A row that
+ * would become what it is isn't written: values are compared as their texts, which every type has.
+ */
+function upsertStatement(stream: PostgresStream, key: string[], columns: string[]): string {
+  return upsert(stream, key, columns, '', '');
+}
+
+/**
+ * The same, but rows that are there are updated before any is inserted: an INSERT of Postgres asks for all columns that
+ * may not be empty, also where it finds the row.
+ */
+function updateFirstStatement(stream: PostgresStream, key: string[], columns: string[]): string {
+  const rest = columns.filter((column) => !key.includes(column));
+  const isThere = `EXISTS (SELECT FROM ${stream.from} AS held WHERE ${sameKey(key, 'held')})`;
+  if (rest.length === 0) return upsert(stream, key, columns, '', `WHERE NOT ${isThere}`);
+  const updated = `, updated AS (
+    UPDATE ${stream.from} AS held SET ${rest.map((column) => `${name(column)} = input.${name(column)}`).join(', ')}
+    FROM input WHERE ${sameKey(key, 'held')}
+      AND (${rest.map((column) => `held.${name(column)}::text IS DISTINCT FROM input.${name(column)}::text`).join(' OR ')})
+    RETURNING input."${ORDINAL}" AS ordinal
+  )`;
+  return `${upsert(stream, key, columns, updated, `WHERE NOT ${isThere}`)} UNION ALL SELECT ordinal FROM updated`;
+}
+
+function upsert(stream: PostgresStream, key: string[], columns: string[], before: string, where: string): string {
+  const { from: table } = stream;
+  const rest = columns.filter((column) => !key.includes(column));
+  const change =
+    rest.length === 0
+      ? 'NOTHING'
+      : `UPDATE
+      SET ${rest.map((column) => `${name(column)} = EXCLUDED.${name(column)}`).join(', ')}
+      WHERE ${rest.map((column) => `held.${name(column)}::text IS DISTINCT FROM EXCLUDED.${name(column)}::text`).join(' OR ')}`;
+  const isGiven = stream.columns.some((column) => column.always === 'identity' && columns.includes(column.name));
+  return `WITH ${INPUT(stream, columns)}${before}, written AS (
+    INSERT INTO ${table} AS held (${columns.map(name).join(', ')})${isGiven ? ' OVERRIDING SYSTEM VALUE' : ''}
+    SELECT ${columns.map(name).join(', ')} FROM input ${where}
+    ON CONFLICT (${key.map(name).join(', ')}) DO ${change}
+    RETURNING ${key.map((part) => `held.${name(part)}`).join(', ')}
+  ) SELECT input."${ORDINAL}" AS ordinal FROM input JOIN written ON ${sameKey(key, 'written')}`;
+}
+
+/** Deletes the rows of these keys. */
+function deleteStatement(stream: PostgresStream, key: string[]): string {
+  return `WITH ${INPUT(stream, key)}, deleted AS (
+    DELETE FROM ${stream.from} AS held USING input WHERE ${sameKey(key, 'held')} RETURNING input."${ORDINAL}" AS ordinal
+  ) SELECT ordinal FROM deleted`;
 }

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { createTransport, type NodemailerError, type SMTPTransportOptions } from 'nodemailer';
+import { createTransport, type NodemailerError, type SendMailOptions, type SMTPTransportOptions } from 'nodemailer';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
-import { mailContent } from './mail-content.ts';
 import type { Mail, Mailer, MailOutcome } from './mailer.ts';
 
 /** `smtpUrl` has no `smtpUrlError`. `from` is an address, or `Name <address>`. */
@@ -243,3 +242,22 @@ const BROKEN: Record<string, string> = {
   ECONNECTION: 'The mail server broke off the connection before the mail was handed over',
   ETLS: 'The mail server broke off the connection while TLS was turned on',
 };
+
+/**
+ * A mail as nodemailer takes it. The program's version goes to nobody, and no out-of-office reply comes back (RFC
+ * 3834).
+ */
+function mailContent({ to, subject, text, messageId }: Mail, from: string): SendMailOptions {
+  return {
+    from,
+    subject,
+    text,
+    messageId,
+    // As objects, so that no address is read as a list of them.
+    to: to.map((address) => ({ name: '', address })),
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    xMailer: false,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}

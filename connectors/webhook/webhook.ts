@@ -1,6 +1,4 @@
-/** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */
-
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -8,24 +6,22 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
 import {
+  type Alert,
   connector,
   type ConnectorContext,
   harmless,
+  type OutcomeBatch,
   secret,
   type WriteOutcome,
   type Writing,
 } from '../core/contract.ts';
+import type { GuardedAnswer } from '../core/guarded-fetch.ts';
+import { jsonAnswer } from '../core/json-answer.ts';
+import { postForAnswer } from '../core/post-json.ts';
 import { refineBy } from '../core/refine-by.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import {
-  bodyOf,
-  sendAlertToWebhook,
-  sendOutcomesToWebhook,
-  sendToWebhook,
-  type WebhookAnswer,
-  type WebhookBody,
-  type WebhookTarget,
-} from './send-to-webhook.ts';
+
+/** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_MESSAGE = 300;
@@ -263,4 +259,75 @@ function refusedStatus(error: unknown): string | null {
   const status = error.extra['source_status'];
   if (typeof status !== 'number' || status < 400 || OF_NO_RECORD.has(status)) return null;
   return `${status} ${STATUS_CODES[status] ?? ''}`.trim();
+}
+
+/** Requests to a webhook: signs and sends records, alerts and outcomes. */
+
+type WebhookTarget = { url: string; secret: string };
+
+type WebhookBody = {
+  /** The same for the same records of a batch, so that the receiver knows which ones it took. */
+  idempotencyKey: string;
+  batchId: string;
+  stream: string;
+  isRemoval: boolean;
+  /** Each as JSON. */
+  records: string[];
+};
+
+const ADVICE = 'check the address, and that the receiver knows the same secret';
+
+/** An answer of 2xx: its JSON, or undefined for other content, and its content type. */
+type WebhookAnswer = { json: unknown; contentType: string };
+
+/**
+ * Sends records, and returns the content of an answer of 2xx. The signature covers the time of sending and the body, so
+ * that a receiver can refuse a replayed request.
+ */
+export async function sendToWebhook(
+  target: WebhookTarget,
+  sent: WebhookBody,
+  context: ConnectorContext,
+  onSending?: () => void,
+): Promise<WebhookAnswer> {
+  const answer = await postSigned(
+    target,
+    { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent), onSending },
+    context,
+  );
+  return { json: await jsonAnswer(answer), contentType: answer.headers['content-type'] ?? '' };
+}
+
+/** `{"alert": …}`, signed as records are. */
+async function sendAlertToWebhook(target: WebhookTarget, alert: Alert, context: ConnectorContext): Promise<void> {
+  const sent = { idempotencyKey: `${alert.run}-${alert.alert}`, body: JSON.stringify({ alert }) };
+  await (await postSigned(target, sent, context)).end();
+}
+
+/** `{"batch_id": …, "app_id": …, "outcomes": […]}`, signed as records are. */
+async function sendOutcomesToWebhook(
+  target: WebhookTarget,
+  { batchId, appId, outcomes }: OutcomeBatch,
+  context: ConnectorContext,
+): Promise<void> {
+  const sent = { idempotencyKey: batchId, body: JSON.stringify({ batch_id: batchId, app_id: appId, outcomes }) };
+  await (await postSigned(target, sent, context)).end();
+}
+
+function postSigned(
+  { url, secret }: WebhookTarget,
+  { idempotencyKey, body, onSending }: { idempotencyKey: string; body: string; onSending?: (() => void) | undefined },
+  context: ConnectorContext,
+): Promise<GuardedAnswer> {
+  const seconds = Math.floor(Date.now() / 1000);
+  const headers = {
+    'Idempotency-Key': idempotencyKey,
+    'X-Millrace-Signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`,
+  };
+  return postForAnswer(url, { body, headers, advice: ADVICE, onSending }, context);
+}
+
+function bodyOf({ batchId, stream, isRemoval, records }: Omit<WebhookBody, 'idempotencyKey'>): string {
+  const head = JSON.stringify({ batch_id: batchId, stream, removal: isRemoval });
+  return `${head.slice(0, -1)},"records":[${records.join(',')}]}`;
 }

@@ -1,19 +1,23 @@
+import { z } from 'zod';
 import * as api from '../../api/attributes/customer-profiles.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { findScanStart, isLogKept } from '../../store/attributes/attribute-change-log.ts';
 import { listChangedCustomers, type ScanCursor } from '../../store/attributes/changed-customers.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/attributes/customers.ts';
-import { streamProfileValues } from '../../store/attributes/profile-values.ts';
+import { type ProfileValue, streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
-import { listApplications } from '../../store/tracking/installations.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+import { type Person, personKey } from '../../store/gdpr/tombstones.ts';
+import { type Application, listApplications } from '../../store/tracking/installations.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
+import { JsonText, rawNumber } from '../http/raw-json.ts';
 import { type Reply, streamedList, streamedResult } from '../http/reply.ts';
-import { type Route, route } from '../http/route.ts';
-import type { AskedProfiles } from './profile-audit.ts';
-import { type ChangesCursor, nextUrl, openAllCursor, openChangesCursor } from './profile-cursor.ts';
-import { refuseParam } from './profile-query.ts';
-import { type Applications, changedProfiles, fullProfiles } from './profile-record.ts';
+import { type Circumstances, type Route, route } from '../http/route.ts';
+import { openSealedCursor } from '../http/sealed-cursor.ts';
+import { type ProfileListQuery, refuseParam } from './profile-query.ts';
 import { findProfileSelection, type ProfileSelection } from './profile-selection.ts';
 
 const listProfiles = route(api.listCustomerProfiles, (asked, deps) =>
@@ -139,4 +143,174 @@ async function auditPage(
     (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(who.caller.entityId, each, id)),
   );
   return auditReads(tx, who, hashes, { profiles });
+}
+
+type AskedProfiles = Circumstances & { query: ProfileListQuery; caller: Caller };
+
+const Customer = z.object({ customerType: z.enum(CUSTOMER_TYPES), customerId: z.string() });
+
+/** Where a scan over all profiles stands, and how many there were when it began. */
+const AllCursor = z.object({ after: Customer, total: z.int(), page: z.int() });
+
+/**
+ * Where a scan over changes stands: in the change log, or among the customers. Moments as Postgres writes them.
+ * `until`: what a next scan begins with; `upTo`: what came later is not of this one.
+ */
+const ChangesCursor = z.object({
+  since: z.string(),
+  until: z.string(),
+  upTo: z.string(),
+  log: z.object({ receivedAt: z.string(), id: z.int(), ordinal: z.int() }).nullish(),
+  after: Customer.optional(),
+});
+
+type AllCursor = z.output<typeof AllCursor>;
+type ChangesCursor = z.output<typeof ChangesCursor>;
+
+/**
+ * Sealed: a cursor holds a customer's id, and addresses end up in logs. For the query it was given for: with other
+ * filters a page would be of others than those the audit log tells of.
+ */
+function cell(entityId: number, query: ProfileListQuery) {
+  return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
+}
+
+function filtersOf({ page: _page, num_per_page: _perPage, cursor: _cursor, ...filters }: ProfileListQuery) {
+  return Object.entries(filters)
+    .filter(([, value]) => value !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** The address of the next page: the same query, and where to go on. */
+function nextUrl(
+  { secrets, settings }: { secrets: Secrets; settings: { publicUrl: string } },
+  entityId: number,
+  query: ProfileListQuery,
+  cursor: AllCursor | ChangesCursor,
+): string {
+  const asked = { ...query, updated_since: query.updated_since?.toISOString(), page: undefined, cursor: undefined };
+  const next = new URLSearchParams();
+  for (const [name, value] of Object.entries(asked)) {
+    if (value !== undefined) next.set(name, String(value));
+  }
+  if ('page' in cursor) next.set('page', String(cursor.page));
+  next.set('cursor', secrets.seal(JSON.stringify(cursor), cell(entityId, query)));
+  return `${settings.publicUrl}/api/customer_profiles?${next.toString()}`;
+}
+
+const openAllCursor = opener(AllCursor);
+const openChangesCursor = opener(ChangesCursor);
+
+/** Null where none came. Refuses what was not sealed for this entity, these filters and this kind of scan. */
+function opener<S extends z.ZodType>(schema: S) {
+  return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
+    if (query.cursor === undefined) return null;
+    return (
+      openSealedCursor(secrets, cell(entityId, query), schema, query.cursor) ??
+      refuseParam('cursor', 'is none that `next` gave for this list')
+    );
+  };
+}
+
+type Found = { customer: Person; values: ProfileValue[] };
+/** The apps of a page's customers, by `personKey`. */
+type Applications = ReadonlyMap<string, readonly Application[]>;
+type Members = Record<string, Record<string, unknown>>;
+
+/**
+ * Shows all attributes that are selected, those without a value as null: as JSON, since objects with members by chance,
+ * and JSON.stringify of them, took a third of a page's time.
+ */
+function fullProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => JsonText {
+  const shapes = sors.map(({ name, attributes }) => ({
+    name: JSON.stringify(name),
+    keys: attributes.map(({ key }) => `${JSON.stringify(key)}:`),
+  }));
+  const places = new Map(
+    sors.flatMap(({ attributes }, sor) =>
+      attributes.map(({ id, valueType }, at) => [id, { sor, at, valueType }] as const),
+    ),
+  );
+  return ({ customer, values }) => {
+    const texts = shapes.map(({ keys }) => keys.map((key) => `${key}null`));
+    for (const value of values) {
+      if (value.isRemoved) continue;
+      const { sor, at, valueType } = places.get(value.attributeId)!;
+      texts[sor]![at] = shapes[sor]!.keys[at]! + valueText(valueType, value);
+    }
+    const attributes = shapes.map(({ name }, sor) => `${name}:{${texts[sor]!.join(',')}}`).join(',');
+    return new JsonText(
+      `{"customer_id":${JSON.stringify(customer.customerId)},"customer_id_type":"${customer.customerType}",` +
+        `"attributes":{${attributes}},"applications":${JSON.stringify(shownApplications(customer, applications))}}`,
+    );
+  };
+}
+
+function valueText(valueType: ValueType, stored: ProfileValue): string {
+  // A number, true and false are written as they are stored.
+  const isBare =
+    typeof stored.value === 'string' && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
+  return isBare ? (stored.value as string) : JSON.stringify(showValue(valueType, stored));
+}
+
+/** Shows the values that there are as `{ value, removed }`. */
+export function changedProfiles(
+  { sors }: ProfileSelection,
+  applications: Applications,
+): (found: Found) => api.CustomerProfile {
+  const places = placesOf(sors);
+  return ({ customer, values }) => {
+    const members: Members = blank();
+    members.global = blank();
+    for (const value of values) {
+      const place = places.get(value.attributeId)!;
+      members[place.sor] ??= blank();
+      members[place.sor]![place.key] = { value: showValue(place.valueType, value), removed: value.isRemoved };
+    }
+    return record(customer, members, applications);
+  };
+}
+
+function placesOf(sors: ProfileSelection['sors']): Map<number, { sor: string; key: string; valueType: ValueType }> {
+  return new Map(
+    sors.flatMap(({ name, attributes }) =>
+      attributes.map(({ id, key, valueType }) => [id, { sor: name, key, valueType }] as const),
+    ),
+  );
+}
+
+/** Without a prototype, so that a key like __proto__ is one like any other. */
+function blank<T extends object>(): T {
+  return Object.create(null) as T;
+}
+
+function record(customer: Person, attributes: Members, applications: Applications) {
+  const { customerId, customerType } = customer;
+  return {
+    customer_id: customerId,
+    customer_id_type: customerType,
+    attributes,
+    applications: shownApplications(customer, applications),
+  };
+}
+
+function shownApplications(customer: Person, applications: Applications) {
+  return (applications.get(personKey(customer)) ?? []).map(({ appIdentifier, sorIdentifier, deviceIds }) => ({
+    app_id: appIdentifier,
+    sor_id: sorIdentifier,
+    installations: deviceIds.map((id) => ({ device_id: id })),
+  }));
+}
+
+function showValue(valueType: ValueType, { value, elements }: ProfileValue): unknown {
+  if (elements || value === null) return elements;
+  if (typeof value === 'number') return new Date(value).toISOString();
+  switch (valueType) {
+    case 'Number':
+      return rawNumber(value);
+    case 'Boolean':
+      return value === 'true';
+    default:
+      return value;
+  }
 }

@@ -14,7 +14,7 @@ import { openBucket } from '../../../connectors/s3/bucket.ts';
 import { roleCredentials } from '../../../connectors/s3/role-credentials.ts';
 import { slack } from '../../../connectors/slack/slack.ts';
 import { smtpDelivery } from '../../../connectors/smtp/mail.ts';
-import { sendToWebhook } from '../../../connectors/webhook/send-to-webhook.ts';
+import { sendToWebhook } from '../../../connectors/webhook/webhook.ts';
 import { type Answer, httpSource } from '../../harness/core/http-source.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
 import { testContext } from './contract.ts';

@@ -7,7 +7,7 @@ import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import type { SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
-import { changedProfiles } from '../../../server/attributes/profile-record.ts';
+import { changedProfiles } from '../../../server/attributes/customer-profiles.ts';
 import type { ProfileSelection } from '../../../server/attributes/profile-selection.ts';
 import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
 import { listPeople } from '../../../store/analytics/segment-refresh.ts';
