@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Files, StoredFile } from '../core/files.ts';
 
@@ -28,9 +29,9 @@ export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: F
 
 async function unnamedOf(db: Queryable, listed: readonly StoredFile[]): Promise<StoredFile[]> {
   if (listed.length === 0) return [];
-  const { rows } = await db.query<{ file_key: string }>('SELECT file_key FROM imports WHERE file_key = ANY ($1)', [
-    listed.map(({ key }) => key),
-  ]);
-  const named = new Set(rows.map(({ file_key: key }) => key));
+  const found = readRows<Row<'imports', 'fileKey'>>(
+    await db.query('SELECT file_key FROM imports WHERE file_key = ANY ($1)', [listed.map(({ key }) => key)]),
+  );
+  const named = new Set(found.map(({ fileKey }) => fileKey));
   return listed.filter(({ key }) => !named.has(key));
 }

@@ -1,15 +1,8 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A batch of a run, as its source gave it: `items` is JSON. */
-export type PinnedBatch = {
-  /** Of the run's batches, from 1. */
-  number: number;
-  /** How many records of the run come before it. */
-  recordsBefore: number;
-  /** Of the source, behind it: JSON, or null. */
-  position: string | null;
-  items: string;
-};
+export type PinnedBatch = Row<'sync_pinned_batches', 'number' | 'recordsBefore' | 'position' | 'items'>;
 
 export async function insertPinnedBatch(
   tx: Queryable,
@@ -25,12 +18,13 @@ export async function insertPinnedBatch(
 
 /** Those that are not merged yet, in their order: a few at most. */
 export async function listPinnedBatches(db: Queryable, entityId: number, runId: number): Promise<PinnedBatch[]> {
-  const { rows } = await db.query<{ number: number; records_before: number; position: string | null; items: string }>(
-    `SELECT number, records_before, position, items FROM sync_pinned_batches
-     WHERE entity_id = $1 AND run_id = $2 ORDER BY number`,
-    [entityId, runId],
+  return readRows<PinnedBatch>(
+    await db.query(
+      `SELECT number, records_before, position, items FROM sync_pinned_batches
+       WHERE entity_id = $1 AND run_id = $2 ORDER BY number`,
+      [entityId, runId],
+    ),
   );
-  return rows.map(({ records_before: recordsBefore, ...batch }) => ({ ...batch, recordsBefore }));
 }
 
 /** All its records are merged. */
