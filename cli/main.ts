@@ -10,10 +10,10 @@ import { escapeControls, nowhere, readable, readableText } from './core/readable
 import { terminalOf } from './core/terminal.ts';
 import { buildProgram } from './program.ts';
 
-/** The command could not be done. */
+/** Exit status of a command that failed. */
 const FAILED = 1;
 
-/** Does what the arguments ask for, of the server that the environment names, and returns the exit status. */
+/** Runs the command in the arguments against the server that the environment names, and returns the exit status. */
 export async function runCommand(args: readonly string[], { env, stdin, stdout, stderr }: ProcessIo): Promise<number> {
   const server = { url: env.MILLRACE_URL ?? 'http://127.0.0.1:8080', token: env.MILLRACE_TOKEN };
   const terminal = terminalOf({ env, stdout });
@@ -21,7 +21,7 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   let [status, isJson] = [0, false];
   const run: Run = async (work) => {
     const client = openClient(server, terminal.command);
-    // Text for people must not stand beside the document, on either stream, nor keys in it go into a log of errors.
+    // With --json, no text for people may appear on either stream, and no keys in a log of errors.
     const [out, err] = isJson ? [nowhere, nowhere] : [readable(stdout), readable(stderr)];
     const console = new Console({ stdout: out, stderr: err, ignoreErrors: false });
     status = await work({
@@ -55,7 +55,7 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
     await program.parseAsync(args, { from: 'user' });
     return status;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode; // what was wrong, or the help, has been printed
+    if (error instanceof CommanderError) return error.exitCode; // the fault, or the help, has been printed
     if (!(error instanceof Refusal)) throw error;
     stderr.write(readableText(`${error.message}\n`));
     return FAILED;
@@ -66,7 +66,7 @@ function version(): string {
   return (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 }
 
-// A reader of the output may stop at any time, as `head` does: that is no failure.
+// A reader such as `head` may close the output at any time, which is no failure.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);

@@ -1,11 +1,12 @@
+/** The program `millrace` with all its commands. */
 import { Command, Option, type OutputConfiguration } from 'commander';
 import type { Run } from './core/command-context.ts';
 
 type AddCommand = (program: Command, run: Run) => unknown;
 
 /**
- * The modules of the commands, in the order of the help, with the names of those that each adds. Loading all of them
- * takes longer than most commands: so of a command that the arguments name, its own is loaded alone.
+ * Modules of the commands, in the order of the help, with their commands' names. Loading all takes longer than most
+ * commands run, so only the module of the named command is loaded.
  */
 const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] = [
   { names: ['login'], load: async () => (await import('./accounts/login.ts')).addLoginCommand },
@@ -31,7 +32,7 @@ const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] =
   { names: ['audit'], load: async () => (await import('./accounts/audit.ts')).addAuditCommand },
   { names: ['attention'], load: async () => (await import('./jobs/attention.ts')).addAttentionCommand },
 ];
-/** They print a file, or write several. */
+/** Commands that print a file or write several. */
 const WITHOUT_JSON = ['template', 'decrypt', 'receipt'];
 
 type Surroundings = {
@@ -41,7 +42,7 @@ type Surroundings = {
   setJson?: (isJson: boolean) => void;
 };
 
-/** The command of that name (`named`) with those of its module, or all commands. */
+/** Builds the command of that name (`named`) with those of its module, or all commands. */
 export async function buildProgram(
   run: Run,
   { version, output = {}, setJson = () => {} }: Surroundings,
@@ -68,7 +69,7 @@ export async function buildProgram(
   return program;
 }
 
-/** The commands that do something. */
+/** Returns the commands without subcommands. */
 export function leavesOf(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }

@@ -8,16 +8,15 @@ import { singer } from './singer/singer.ts';
 import { slack } from './slack/slack.ts';
 import { webhook } from './webhook/webhook.ts';
 
-/** Every connector there is, in the order in which they are listed. A new one joins here. */
+/** All connectors, in the order of their list. Add a new one here. */
 export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, webhook, slack];
 
-/** The connector of a stored connection: an earlier version may have had others. */
+/** Returns the connector of a stored connection, and refuses one that this version lacks. */
 export function connectorOf({ connector }: { connector: string }): AnyConnector {
   const message = `This server has no connector ${connector} any more: make a connection of another`;
   return findConnector(connector) ?? refuse(409, 'conflict', message);
 }
 
-/** Null: there is none of that name. */
 export function findConnector(name: string): AnyConnector | null {
   return connectors.find((connector) => connector.name === name) ?? null;
 }

@@ -1,3 +1,4 @@
+/** Context that server and workers share: configuration, database, files, keys, Temporal. */
 import { availableParallelism } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
@@ -21,16 +22,15 @@ import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
 
-/** Where Postgres and Temporal are, embedded or not, and the secret key. */
+/** Addresses of Postgres and Temporal, embedded or not, and the secret key. */
 export type Backends = {
   databaseUrl: string;
   temporal: TemporalSettings;
   secretKey: Buffer;
-  /** To which `secretKey` is being changed, or was when a process was killed. */
+  /** The key that replaces `secretKey`, while a change is running or was interrupted. */
   newSecretKey: Buffer | undefined;
 };
 
-/** Context that server and workers share. */
 export type AppContext = {
   config: Config;
   log: Logger;
@@ -41,14 +41,14 @@ export type AppContext = {
   cpuShare: CpuShare;
   temporal: Client;
   temporalSettings: TemporalSettings;
-  /** Null when they are off. */
+  /** Null if traces are off. */
   traces: Traces | null;
-  /** Name of this process in histories and in pg_stat_activity. */
+  /** The name of this process in histories and pg_stat_activity. */
   identity: string;
   close(): Promise<void>;
 };
 
-/** Opens the backends for as long as `live` takes. */
+/** Opens the backends while `live` runs. */
 export async function withAppContext(
   config: Config,
   backends: Backends,
@@ -73,7 +73,7 @@ async function openAppContext(
   const db = openDatabase({
     url: databaseUrl,
     name: identity,
-    max: 21, // one says that this process runs
+    max: 21, // one marks this process as alive
     onError: (error) => log.warn({ ...internalErrorOf(error) }, 'a database session ended'),
   });
   let ended = () => {};
@@ -126,10 +126,7 @@ async function openParts(
   };
 }
 
-/**
- * The new one once the database has it, though whoever changed it was cut off, or has not set it in the old one's place
- * yet.
- */
+/** Returns the new key once the database has it, even if the change was interrupted before it replaced the old one. */
 async function rightSecretKey(
   db: Database,
   { secretKey, newSecretKey, log }: Pick<Parts, 'secretKey' | 'newSecretKey' | 'log'>,
@@ -143,7 +140,7 @@ async function rightSecretKey(
   return right;
 }
 
-/** Who was erased stays so, whichever backup database or file store were restored from. */
+/** Keeps erased people erased after a restore of a backup of the database or the file store. */
 async function keepErased({
   db,
   files,
@@ -163,7 +160,7 @@ async function keepErased({
     );
 }
 
-/** Opens the share of this machine's cores, once for a process. */
+/** Opens the share of this machine's cores, once a process. */
 export function openCpuShare(): CpuShare {
   return new CpuShare(availableParallelism(), {
     now: () => performance.now(),
@@ -171,10 +168,7 @@ export function openCpuShare(): CpuShare {
   });
 }
 
-/**
- * Opens the scratch area of the data folder, which several processes may share, and removes what processes that are
- * gone left there.
- */
+/** Opens the scratch area of the data folder, which processes may share, and removes what dead processes left there. */
 function openScratchOf(dataDir: string, log: Logger): Promise<Scratch> {
   const startedAt = identify(process.pid)?.startedAt ?? new Date().toISOString();
   return openScratch(area(dataDir, 'scratch'), {

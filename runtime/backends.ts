@@ -1,3 +1,4 @@
+/** Starts embedded Postgres and Temporal, or takes the configured ones. */
 import type { Backends } from './app-context.ts';
 import { type Config, ConfigError } from './config.ts';
 import { endChildrenLeftBehind } from './embedded/children.ts';
@@ -10,12 +11,12 @@ import type { TemporalSettings } from '../temporal/client.ts';
 
 export type EmbeddedBackends = Backends & {
   temporalUi: string | null;
-  /** Settles, with what to tell, when a part ends by itself. */
+  /** Resolves with a message when a part ends by itself. */
   lost: Promise<string>;
   stop(): Promise<void>;
 };
 
-/** Starts whatever no address is configured for, under a locked data folder. */
+/** Locks the data folder, and starts each part that has no configured address. */
 export async function openBackends(config: Config, say: Say): Promise<EmbeddedBackends> {
   const dataDir = config.MILLRACE_DATA_DIR;
   await openDataFolder(dataDir);
@@ -48,7 +49,7 @@ export async function openBackends(config: Config, say: Say): Promise<EmbeddedBa
   }
 }
 
-/** The addresses of one process among several: all of them must be configured. */
+/** Returns the configured addresses; for one process among several, all are required. */
 export function configuredBackends(config: Config): Backends {
   const missing = (['DATABASE_URL', 'TEMPORAL_ADDRESS'] as const).filter((name) => !config[name]);
   if (missing.length > 0) {
@@ -73,7 +74,7 @@ function givenKeys(config: Config): SecretKeys {
   return { secretKey: config.MILLRACE_SECRET_KEY!, newSecretKey: config.MILLRACE_NEW_SECRET_KEY };
 }
 
-/** The database alone, with the data folder locked: for what runs instead of the service. */
+/** Opens only the database, with the data folder locked, for commands that run instead of the service. */
 export async function withDatabase(
   config: Config,
   say: Say,

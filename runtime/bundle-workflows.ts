@@ -7,8 +7,8 @@ import { FAILURE_CONVERTER } from '../temporal/client.ts';
 const TRACING = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors.js';
 
 /**
- * `node runtime/bundle-workflows.ts OUT [--traced] [--patience FILE]`: bundles the workflows into the file OUT, whole
- * or not at all; with the module FILE in the place of `workflows/patience.ts`.
+ * `node runtime/bundle-workflows.ts OUT [--traced] [--patience FILE]`: bundles the workflows into the file OUT,
+ * completely or not at all. The module FILE replaces `workflows/patience.ts`.
  */
 const {
   values: { traced, patience },

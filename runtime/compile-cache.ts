@@ -5,9 +5,9 @@ import { makeFolderSync } from '../store/core/make-folder.ts';
 import { cacheFolder } from './cache-folder.ts';
 
 /*
- * Loaded before a program (`node --import`): from compiled code, its modules take half the time. What lies in the
- * folder is run, so it has to be this user's, and no other user may write there. Without such a folder the program
- * starts all the same.
+ * Loaded before a program (`node --import`): modules load in half the time from compiled code. The code in the folder
+ * is executed, so the folder must belong to this user, and no other user may write there. Without such a folder the
+ * program starts all the same.
  */
 const folder = ownFolder();
 if (folder !== null) enableCompileCache(folder);

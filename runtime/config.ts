@@ -45,7 +45,7 @@ const secretKey = z
 
 const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](?!.*\.\.)(\/[A-Za-z\d._-]+)*$/;
 
-/** `s3://…` stays as it is, but for a last slash; a folder becomes its path. */
+/** Keeps `s3://…` except for a last slash; makes a folder an absolute path. */
 const files = z
   .string()
   .transform((text) => (text.startsWith('s3:') ? text.replace(/\/$/, '') : text))
@@ -87,7 +87,7 @@ const taps = z
     if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
   });
 
-/** All configuration, by the name of its variable. An empty variable is one that is not set. */
+/** All configuration, by the names of its variables. An empty variable counts as not set. */
 const SCHEMA = z
   .object({
     HOST: z.string().default('127.0.0.1'),
@@ -117,7 +117,7 @@ const SCHEMA = z
       .string()
       .regex(/^[!-~]{1,2048}$/, 'is the id or ARN of a key')
       .optional(),
-    // The SDK's, which reads them itself; here so that what is wrong with them is said at once.
+    // Read by the SDK itself; checked here so that a wrong value is reported at the start.
     AWS_REGION: z
       .string()
       .regex(/^[a-z\d-]{1,64}$/, 'is the name of a region, such as eu-central-1')
@@ -144,7 +144,7 @@ const SCHEMA = z
     MILLRACE_LOG_FORMAT: z.enum(['json', 'text'], 'is json or text').optional(),
     OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl.optional(),
     OTEL_SERVICE_NAME: z.string().default('millrace'),
-    // The command line's own; known here so that a shell may hold both.
+    // Read by the command line; known here so that a shell may set both.
     MILLRACE_URL: z.string().optional(),
     MILLRACE_TOKEN: z.string().optional(),
     MILLRACE_EXPORT_KEY: z.string().optional(),
@@ -175,15 +175,12 @@ export type Config = z.output<typeof SCHEMA>;
 
 const KNOWN = Object.keys(SCHEMA.shape);
 
-/** Faults of the environment: one line for each variable. */
+/** All faults of the environment, one line a variable. */
 export class ConfigError extends CannotStart {
   override readonly name = 'ConfigError';
 }
 
-/**
- * Reads the configuration once, or tells everything that is wrong with it at once. The messages name
- * variables and never quote what they hold.
- */
+/** Reads the configuration, or throws all its faults at once. Messages name variables and never quote values. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(KNOWN.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
   const unknown = Object.keys(env)
@@ -196,7 +193,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return parsed.data;
 }
 
-/** Reads `host:port`; an IPv6 address stands in brackets. */
+/** Splits `host:port`; an IPv6 address is in brackets. */
 export function readAddress(text: string): { host: string; port: number } {
   const colon = text.lastIndexOf(':');
   return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };
@@ -211,7 +208,7 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** An address, a network in CIDR notation, or a name that Fastify's `trustProxy` knows. */
+/** Accepts an address, a network in CIDR notation, or a name that Fastify's `trustProxy` knows. */
 function isNetwork(text: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true;
   const [address = '', bits = '0', ...rest] = text.split('/');

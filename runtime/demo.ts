@@ -18,17 +18,17 @@ import { demoTracking } from './demo/demo-tracking.ts';
 import { enter } from './entry.ts';
 import { askedToEnd, startService } from './service.ts';
 
-/** A folder of its own, so that trying Millrace leaves nothing in the service's. */
+/** A separate folder, so that the demo leaves nothing in the service's. */
 process.env.MILLRACE_DATA_DIR ??= '.millrace-demo';
 process.env.MILLRACE_LOG_LEVEL ??= 'warn';
-/** The shop that its sync reads lies in its own database, the bucket of its exporter in an S3 of its own. */
+/** Allows the shop's database that the sync reads, and the exporter's S3. */
 process.env.MILLRACE_FETCH_ALLOW ??= [URL.parse(process.env.DATABASE_URL ?? '')?.hostname, '127.0.0.1']
   .filter(Boolean)
   .join(',');
 
 type Shown = { config: Config; backends: EmbeddedBackends; bucket: DemoBucket | null; url: string };
 
-/** `npm run demo`: the whole stack, each kind of flow on sample data, and where to look. Stays up. */
+/** `npm run demo`: starts the whole stack, shows each kind of flow on sample data, and stays up. */
 await enter(async (config, log) => {
   let hasEnded = false;
   const say = (text: string) => {
@@ -51,7 +51,7 @@ await enter(async (config, log) => {
         await ending;
       } finally {
         await service.stop();
-        await shown.catch(() => {}); // asked to end in between, it finds no server any longer
+        await shown.catch(() => {}); // if asked to end meanwhile, it finds no server
       }
     });
   } finally {

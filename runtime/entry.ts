@@ -1,3 +1,4 @@
+/** Runs a process of Millrace: reads the configuration, opens the log, and reports why it cannot start. */
 import type { Logger } from 'pino';
 import { Refusal } from '../domain/core/refusal.ts';
 import { CannotStart } from './cannot-start.ts';
@@ -5,9 +6,8 @@ import { type Config, readConfig } from './config.ts';
 import { folderError } from './start-errors.ts';
 import { createLog } from './telemetry/log.ts';
 
-/** Runs a process of Millrace. */
 export async function enter(run: (config: Config, log: Logger) => Promise<void>): Promise<void> {
-  // Ctrl-C ends the reader of a pipe (`| tee log`) at once, and must not keep us from ending in good order.
+  // Ctrl-C ends the reader of a pipe (`| tee log`) at once, and must not prevent an orderly end.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   await saidPlainly(async () => {
     const config = readConfig(process.env);
@@ -19,7 +19,7 @@ export async function enter(run: (config: Config, log: Logger) => Promise<void>)
   });
 }
 
-/** At a terminal a person reads along: in text, and only what they should look at. */
+/** Returns the log's settings: at a terminal text, and only what a person should look at. */
 function logSettings({ MILLRACE_LOG_FORMAT, MILLRACE_LOG_LEVEL }: Config): { level: string; format: 'json' | 'text' } {
   const format = MILLRACE_LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json');
   return { format, level: MILLRACE_LOG_LEVEL ?? (format === 'text' ? 'warn' : 'info') };
@@ -29,7 +29,7 @@ function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 
-/** Prints faults of the surroundings plainly, without a stack. */
+/** Reports a `CannotStart` without a stack. */
 export async function saidPlainly(run: () => Promise<void>): Promise<void> {
   try {
     await run();
@@ -42,14 +42,14 @@ export async function saidPlainly(run: () => Promise<void>): Promise<void> {
 
 const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY|EXPORT_KEY/;
 
-/** The configuration in force, a line for each variable that is set, without secrets. */
+/** Returns the configuration without secrets, a line for each variable that is set. */
 export function describeConfig(config: Config): string[] {
   return Object.entries(config)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${SECRET.test(name) ? '(set)' : withoutPassword(String(value))}`);
 }
 
-/** A password stands before the host, or, as Postgres allows, among the parameters. */
+/** Removes a password before the host or, as Postgres allows, among the parameters. */
 function withoutPassword(text: string): string {
   if (!text.includes('://') || !URL.canParse(text)) return text;
   const url = new URL(text);

@@ -24,7 +24,7 @@ npm run keys -- rotate --wrapping     a new MILLRACE_SECRET_KEY: the one in MILL
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const sayAside = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** `npm run keys`: instead of the service, while it is stopped. */
+/** `npm run keys`: runs instead of the service, while it is stopped. */
 await saidPlainly(async () => {
   const command = readCommand(process.argv.slice(2));
   if (command === 'help') return say(USAGE);
@@ -56,7 +56,7 @@ function readCommand(args: string[]): Command {
     if (rest.length === 0 && command === 'show' && !values.wrapping) return 'show';
     if (rest.length === 0 && command === 'rotate') return values.wrapping ? 'wrap' : 'rotate';
   } catch {
-    // Told as all else that is none of the commands.
+    // Reported like any other unknown command.
   }
   throw new CannotStart(USAGE);
 }
@@ -65,7 +65,7 @@ async function show(config: Config, db: Database): Promise<void> {
   say(await keyTable(db, await openOwnFiles(config, db)));
 }
 
-/** As a start does: migrates the database, and refuses a file store that is not the database's. */
+/** Opens the file store as a start does: migrates the database, and refuses another database's file store. */
 async function openOwnFiles(config: Config, db: Database): Promise<Files> {
   await migrate(db);
   return checkFileStore(db, await openFiles(config));
@@ -108,7 +108,7 @@ function refuseNoKey(): never {
   throw new CannotStart('MILLRACE_NEW_SECRET_KEY is required here: openssl rand -base64 32, and keep it');
 }
 
-/** The server's keys in lines: what each is, since when, and by which secret key it is wrapped. None of them itself. */
+/** Returns a table of the server's keys: purpose, start, and the secret key that wraps each; never a key itself. */
 async function keyTable(db: Database, files: Files): Promise<string> {
   const sealed = await countSealed(db);
   const rows = await Promise.all(

@@ -1,13 +1,11 @@
+/** Gives unused memory back to the system. */
 import { Session } from 'node:inspector/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const MIB = 1024 ** 2;
-/**
- * Memory of one of our processes beside V8's heap and buffers: the program itself, memory of native code, other
- * threads.
- */
+/** Memory of a process beside V8's heap and buffers: the program, native code, other threads. */
 const USUAL_BYTES = 200 * MIB;
-/** So much more is worth the pause in which it is given back, some 0.2 s. */
+/** Amount that is worth the pause of about 0.2 s in which it is released. */
 const WORTH_BYTES = 64 * MIB;
 const LOOK_EVERY_MS = 15_000;
 
@@ -15,9 +13,9 @@ const LOOK_EVERY_MS = 15_000;
 export type ReleaseOptions = { usualBytes?: number; lookEveryMs?: number };
 
 /**
- * Gives memory back to the system that V8 holds and does not use, until `signal`. V8 pools the pages that a collection
- * has emptied. It releases them when the process has been idle for a while, but then not again before its heap outgrows
- * what it was: without this a process keeps what one sync or import took at its peak.
+ * Releases memory that V8 holds and does not use, until `signal`. V8 pools the pages that a collection has emptied. It
+ * releases them once the process is idle, but then not again before its heap outgrows its former size, so a process
+ * would keep what one sync or import took at its peak.
  */
 export async function releaseUnusedMemory(
   signal: AbortSignal,
@@ -27,19 +25,19 @@ export async function releaseUnusedMemory(
   while (!signal.aborted) {
     if (besideHeap() > usual + WORTH_BYTES) {
       await releasePooledPages();
-      usual = Math.max(usualBytes, besideHeap()); // what stays is no pool: it is not looked for again
+      usual = Math.max(usualBytes, besideHeap()); // the rest is no pool, and is not measured again
     }
     await delay(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
   }
 }
 
-/** Bytes of the process that are neither V8's heap nor buffers. */
+/** Returns the bytes of the process that are neither V8's heap nor buffers. */
 export function besideHeap(): number {
   const { rss, heapTotal, external } = process.memoryUsage();
   return rss - heapTotal - external;
 }
 
-/** By a full collection for the sake of memory, the only one that empties the pool at once. */
+/** Releases the pool by a full collection for memory, the only one that empties it at once. */
 async function releasePooledPages(): Promise<void> {
   const session = new Session();
   session.connect();

@@ -1,3 +1,4 @@
+/** Opens the file store, and says what is wrong with it. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -10,7 +11,7 @@ import { s3Files } from '../connectors/file-store/s3-files.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
 
-/** The files that MILLRACE_FILES names; a bucket is tried, so that what is wrong with it is said now. */
+/** Opens the files that MILLRACE_FILES names; a bucket is tried, so that faults are reported at the start. */
 export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   const place = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
   if (!place.startsWith('s3://')) {
@@ -21,7 +22,7 @@ export async function openFiles(config: Config, log?: Logger): Promise<Files> {
     return files;
   }
   const [bucket = '', ...keys] = place.slice('s3://'.length).split('/');
-  // A store of one's own rarely has a host name for each bucket.
+  // A self-hosted store rarely has a host name for each bucket.
   const forcePathStyle = (config.AWS_ENDPOINT_URL_S3 ?? config.AWS_ENDPOINT_URL) !== undefined;
   const { MILLRACE_FILES_ENCRYPTION: algorithm, MILLRACE_FILES_KMS_KEY: kmsKeyId = null } = config;
   const openWith = (encryption: ServerSideEncryption | null) =>
@@ -34,10 +35,7 @@ export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   return files;
 }
 
-/**
- * Looks whether the bucket takes a file that names an encryption: a policy that wants it denies in the words of a
- * missing right.
- */
+/** Checks whether the bucket requires an encryption: a policy that does so answers like a missing right. */
 async function adviceOnEncryption(
   error: unknown,
   openWith: (encryption: ServerSideEncryption) => Files,
@@ -57,7 +55,7 @@ async function adviceOnEncryption(
   return null;
 }
 
-/** Everything that files are used for, on a file that goes again. */
+/** Tries everything that files are used for, on a file that is deleted again. */
 async function tryFiles(files: Files): Promise<void> {
   const key = `probes/${randomUUID()}`;
   await Array.fromAsync(files.list(key));
@@ -68,7 +66,7 @@ async function tryFiles(files: Files): Promise<void> {
   await files.deleteUnfinished(new Date());
 }
 
-/** By S3's error codes (Amazon S3 API reference: Error responses) and those of the SDK. */
+/** Advice by S3's error codes (Amazon S3 API reference: Error responses) and those of the SDK. */
 const ADVICE: Record<string, string> = {
   InvalidAccessKeyId: 'it does not know this access key: check AWS_ACCESS_KEY_ID',
   XAdminUserNotFound: 'it does not know this access key: check AWS_ACCESS_KEY_ID', // versitygw's
@@ -86,7 +84,7 @@ const ADVICE: Record<string, string> = {
     'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role',
 };
 
-/** S3's own messages may quote keys, and stay out. */
+/** Returns advice on an error. S3's own messages may quote keys, and are left out. */
 function adviceOn(error: unknown): string {
   const { code: name = '', message, status } = s3Error(error instanceof FileStoreAway ? error.cause : error);
   const answered = status === undefined ? '' : `it answered ${status} ${name}: `;

@@ -8,16 +8,16 @@ import { countRestoredPeople } from '../store/gdpr/restored-people.ts';
 import type { AppContext } from './app-context.ts';
 import type { Workers } from './workers.ts';
 
-/** Looks at each part that a server and its background work need: `/health/ready`. */
+/** Checks each part that a server and its background work need: `/health/ready`. */
 
-/** How long a part may take to answer before it counts as out of reach. */
+/** Time after which a part that does not answer counts as out of reach. */
 const PART_WITHIN_MS = 2_000;
-/** A worker without work asks Temporal anew once a minute. */
+/** A worker without work polls Temporal once a minute. */
 const POLLED_WITHIN_MS = 90_000;
-/** In Temporal's protocol: all queues but `flows` have activities alone. */
+/** Task queue types of Temporal's protocol; all queues but `flows` have only activities. */
 const [WORKFLOWS, ACTIVITIES] = [1, 2];
 
-/** `workers` are those of this process; null if it has none. */
+/** `workers` are those of this process, or null. */
 export async function readiness({ db, files, temporal }: AppContext, workers: Workers | null): Promise<Readiness[]> {
   const {
     connection,
@@ -50,7 +50,7 @@ export async function readiness({ db, files, temporal }: AppContext, workers: Wo
   return [...parts, ...restored];
 }
 
-/** `reasonOf` looks at the answer: what is missing, or null. */
+/** Checks a part; `reasonOf` returns what is missing in its answer, or null. */
 async function part<T>(
   name: string,
   required: boolean,
@@ -81,8 +81,8 @@ async function rejectAfter(ms: number): Promise<never> {
 }
 
 /**
- * Named while it lasts, and ready: an exporter's bucket that is away for a day must not keep everything from being
- * served.
+ * Names a running repeat of erasures after a restore, but is always ready: an exporter's bucket that is away for a day
+ * must not stop the service.
  */
 async function restoredReadiness(db: AppContext['db']): Promise<Readiness[]> {
   const { people, requests } = await countRestoredPeople(db);

@@ -1,3 +1,4 @@
+/** Puts server and workers together, and runs them until the process is asked to end. */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
@@ -46,14 +47,14 @@ export type ServiceParts = { serves: boolean; works: boolean };
 const SWEEP_SECONDS = 10;
 /** Chosen by measuring: docs/benchmarks.md. */
 const IMPORT_BATCH_RECORDS = 40_000;
-/** The area of the file store in which mails lie without SMTP_URL. */
+/** Area of the file store for mails without SMTP_URL. */
 const OUTBOX = 'outbox';
-/** How long a request waits for Temporal before it leaves the start to the sweep. */
+/** Time that a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
-/** Ctrl-C comes from the terminal, and once more from npm, which passes it on. */
+/** Ctrl-C arrives from the terminal and once more from npm, within this time. */
 const SAME_WISH_MS = 5_000;
 
-/** Server, workers, or both, over an open context. `stop` drains: no new work, then 30 s for what runs. */
+/** Starts server, workers, or both, over an open context. `stop` drains: no new work, then 30 s for running work. */
 export async function startService(context: AppContext, { serves, works }: ServiceParts): Promise<Service> {
   const metrics = createMetrics();
   metrics.followGdprRequests(() => countRequestsUnderWay(context.db));
@@ -93,7 +94,7 @@ export async function startService(context: AppContext, { serves, works }: Servi
   }
 }
 
-/** A drawn password is said this once, on the terminal and not in the log. */
+/** Shows a new password once, on the terminal and not in the log. */
 function announce(firstUser: FirstUser | null): void {
   if (!firstUser?.password) return;
   const { email, password, passwordPath } = firstUser;
@@ -148,7 +149,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
   };
 }
 
-/** An address has no mail domain. */
+/** Returns the sender of mails; an IP address is no mail domain. */
 function sender(context: AppContext): string {
   const { hostname } = new URL(publicUrl(context));
   return (
@@ -157,7 +158,7 @@ function sender(context: AppContext): string {
   );
 }
 
-/** The ways out to addresses that users set. */
+/** Returns the ways to addresses that users set. */
 function outside({ config }: AppContext): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow; // checked with the configuration
   const commands =
@@ -167,7 +168,7 @@ function outside({ config }: AppContext): WaysOut {
   return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
 }
 
-/** Maximum bytes of files that callers may have the service keep. */
+/** Returns the maximum bytes of files that the service keeps for callers. */
 function keptLimits({ config }: AppContext): KeptLimits {
   return {
     bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3,
@@ -210,7 +211,7 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
   return app;
 }
 
-/** Where metrics have an address of their own. */
+/** Serves metrics on their own address, if one is set. */
 async function listenForMetrics({ config, log }: AppContext, metrics: Metrics): Promise<FastifyInstance | null> {
   const address = config.MILLRACE_METRICS_ADDRESS;
   if (address === undefined) return null;
@@ -238,7 +239,7 @@ async function version(): Promise<string> {
     .version;
 }
 
-/** Settles once this process is asked to end. Whoever asks again after a while ends it at once. */
+/** Resolves when this process is asked to end. A second request, some time later, ends it at once. */
 export function askedToEnd(): Promise<null> {
   const signals = ['SIGTERM', 'SIGINT'] as const;
   return new Promise((resolve) => {
@@ -250,14 +251,14 @@ export function askedToEnd(): Promise<null> {
   });
 }
 
-/** The first user as made by this start; `password` only when it was drawn here, and then this once. */
+/** The first user, made by this start; `password` is set only if it was made here. */
 type FirstUser = { email: string; password: string | null; passwordPath: string | null };
 
 const FIRST_ENTITY = 'Millrace';
-/** Among processes that start together, one makes the first user. */
+/** Lock that lets one of several starting processes make the first user. */
 const FIRST_USER_LOCK = 5_717_023_442;
 
-/** On a database without users: one entity, and a superadmin with every right. Null when somebody is there already. */
+/** Makes an entity and a superadmin with every right in a database without users. Returns null if there is a user. */
 async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<FirstUser | null> {
   if (await hasUsers(db)) return null;
   const defaultTz = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -286,7 +287,7 @@ async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<Fir
   return { email, password, passwordPath };
 }
 
-/** Moves mails of earlier versions, which kept them in the data folder of each process, into the file store. */
+/** Moves mails of earlier versions from each process's data folder into the file store. */
 export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>): Promise<void> {
   const folder = join(dataDir, 'outbox');
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -297,12 +298,12 @@ export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>
     await outbox.put(name, createReadStream(join(folder, name)));
     await rm(join(folder, name), { force: true });
   }
-  // Files that are no mails stay, and the folder with them.
+  // Other files stay, and so does the folder.
   await rmdir(folder).catch(() => {});
 }
 
 /**
- * Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. `isReachable`: whether it was at
+ * Supervises Temporal until `stopping`. Waits while it is out of reach, and says so once. `isReachable`: its state at
  * the start.
  */
 export async function superviseTemporal(
@@ -322,7 +323,7 @@ export async function superviseTemporal(
   }
 }
 
-/** One sentence, without a stack: it is the address, or Temporal, that is wrong. */
+/** Logs one sentence without a stack: the address or Temporal is wrong. */
 function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
   const { errorClass, code } = internalErrorOf(error);
   const { address } = (temporal.connection as Connection).options;
@@ -332,10 +333,10 @@ function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): v
   );
 }
 
-/** Said of each worker that polls activities only, as all but those of `flows` do. */
+/** Expected warning of each worker that polls only activities, which are all but those of `flows`. */
 const EXPECTED = /^No workflows registered/;
 
-/** Routes what the SDK warns of through our own log. Once per process, before the first worker. */
+/** Routes the SDK's warnings through our own log. Once a process, before the first worker. */
 export function installTemporalRuntime(log: Log): void {
   const warn = (message: string, meta?: object) => {
     if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
@@ -359,7 +360,7 @@ export function installTemporalRuntime(log: Log): void {
   });
 }
 
-/** The SDK logs errors whole; their texts may quote values. Of its fields only names and numbers are kept. */
+/** Keeps only names and numbers: the SDK logs whole errors, whose texts may quote values. */
 function withoutErrors(meta: object = {}): object {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(meta) as [string, unknown][]) {

@@ -5,16 +5,15 @@ import type { Database } from '../store/core/database.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
 
-// Faults in the surroundings of a process, as one sentence that names the variable.
+// Turns faults around a process into one sentence that names the variable.
 
-/** Makes the first connection to the database. */
 export async function reachDatabase(db: Database, databaseUrl: string): Promise<void> {
   await db.query('SELECT').catch((error: unknown) => {
     throw databaseError(databaseUrl, error);
   });
 }
 
-/** Turns a failed first connection into one sentence that names DATABASE_URL. Any other error is returned as it is. */
+/** Turns a failed first connection into one sentence that names DATABASE_URL. Returns any other error unchanged. */
 function databaseError(databaseUrl: string, error: unknown): unknown {
   const { hostname, port } = new URL(databaseUrl);
   if (!isAway(error) && !isRefused(error)) return error;
@@ -24,21 +23,18 @@ function databaseError(databaseUrl: string, error: unknown): unknown {
   );
 }
 
-/**
- * SQLSTATE classes of a session that Postgres refuses to this user, or as it is asked for, and Node's codes of sockets
- * and TLS.
- */
+/** SQLSTATE classes of a refused session, and Node's codes of sockets and TLS. */
 const REFUSED =
   /^(?:(?:22|28|3D|42)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
 
-/** Whether the server is there, and does not let this process in. */
+/** Returns whether the server answers but refuses this process. */
 function isRefused(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? REFUSED.test(code) : /SSL|^SASL/.test(error.message);
 }
 
-/** Reasons why a folder can't be used, by Node's code. */
+/** Why a folder cannot be used, by Node's code. */
 const FOLDER: Record<string, string> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
@@ -49,17 +45,14 @@ const FOLDER: Record<string, string> = {
   ENOENT: "it can't be made",
 };
 
-/**
- * Turns a failure of the file system in a folder that is configured into one sentence. Any other error is returned as
- * it is.
- */
+/** Turns a file system error in a configured folder into one sentence. Returns any other error unchanged. */
 export function folderError({ MILLRACE_DATA_DIR, MILLRACE_FILES }: Config, error: unknown): unknown {
   const isFolder = MILLRACE_FILES !== undefined && !MILLRACE_FILES.startsWith('s3:');
   const folders = { ...(isFolder ? { MILLRACE_FILES } : {}), MILLRACE_DATA_DIR };
   if (!(error instanceof Error) || error instanceof CannotStart) return error;
   const { code = '', path, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
   for (const [variable, folder] of Object.entries(folders)) {
-    // SQLite, which locks the data folder, says it with numbers of its own: read-only, can't open.
+    // SQLite, which locks the data folder, has its own numbers: read-only, can't open.
     const why =
       errcode === 8 || errcode === 14
         ? FOLDER['EACCES']
@@ -72,7 +65,7 @@ export function folderError({ MILLRACE_DATA_DIR, MILLRACE_FILES }: Config, error
   return error;
 }
 
-/** In the folder, or one of the folders above it: the one that can't be made. */
+/** Returns whether the path is in the folder, or is a folder above it that could not be made. */
 function lies(path: string, folder: string): boolean {
   const isWithin = (inner: string, outer: string) => !relative(outer, inner).startsWith('..');
   return isWithin(resolve(path), resolve(folder)) || isWithin(resolve(folder), resolve(path));

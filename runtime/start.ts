@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import { enter } from './entry.ts';
 import { askedToEnd, startService } from './service.ts';
 
-/** Where it runs, how to sign in, and what to do first. */
+/** Returns the welcome: the address, how to sign in, and the first steps. */
 function welcome(config: Config, url: string, temporalUi: string | null): string {
   const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
   const password =
@@ -21,7 +21,7 @@ function welcome(config: Config, url: string, temporalUi: string | null): string
   return ['', `millrace: ${url}`, ...lines.map(([what, where]) => `  ${what!.padEnd(10)}${where!}`), ''].join('\n');
 }
 
-/** `npm start`: the service, with embedded parts for whatever no address is configured for. */
+/** `npm start`: runs the service, with embedded parts for those without a configured address. */
 await enter(async (config, log) => {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   const ending = askedToEnd();
@@ -31,7 +31,7 @@ await enter(async (config, log) => {
       const service = await startService(context, { serves: true, works: true });
       say(welcome(config, service.url!, backends.temporalUi));
       const lost = await Promise.race([ending, backends.lost]);
-      if (lost) process.exitCode = 1; // whoever watches over this process starts it again
+      if (lost) process.exitCode = 1; // its supervisor starts it again
       say(lost ?? 'millrace: ending; what runs gets 30 s');
       await service.stop();
     });

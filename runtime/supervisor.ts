@@ -1,3 +1,4 @@
+/** Makes Temporal ready for the service: namespace and sweep. */
 import {
   type Client,
   isGrpcServiceError,
@@ -14,22 +15,22 @@ const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
 /** How long Temporal keeps the histories of closed workflows. */
 const RETENTION = msToTs('3 days');
-/** The id of the schedule, and of what it starts. */
+/** Id of the schedule and of the workflows that it starts. */
 export const SWEEP = 'sweep';
 const FLOWS: TaskQueue = 'flows';
 
 export type SupervisorOptions = { temporal: Client; log: Log; sweepSeconds: number };
 
 /**
- * Makes Temporal what the rows expect: the namespace is registered and the sweep is scheduled. Temporal
- * may have lost its database, so this is looked at again every few seconds; the sweep does the rest.
+ * Registers the namespace and schedules the sweep, as the rows expect. Repeated every few seconds, because Temporal may
+ * lose its database; the sweep does the rest.
  */
 export async function ensureTemporal({ temporal, sweepSeconds }: SupervisorOptions): Promise<void> {
   await ensureNamespace(temporal);
   await ensureSweep(temporal, sweepSeconds);
 }
 
-/** Looked up first: a Temporal Cloud key may see its namespace and yet register none. */
+/** Looks the namespace up first: a Temporal Cloud key may see it without the right to register one. */
 async function ensureNamespace({ workflowService, options: { namespace } }: Client): Promise<void> {
   const isFound = await workflowService.describeNamespace({ namespace }).then(() => true, unlessStatus(NOT_FOUND));
   if (isFound) return;
@@ -38,7 +39,7 @@ async function ensureNamespace({ workflowService, options: { namespace } }: Clie
     .catch(unlessStatus(ALREADY_EXISTS));
 }
 
-/** Passes over one gRPC status; any other error goes on. */
+/** Ignores one gRPC status; throws any other error. */
 function unlessStatus(status: number) {
   return (error: unknown): false => {
     if (isGrpcServiceError(error) && Number(error.code) === status) return false;
@@ -46,7 +47,7 @@ function unlessStatus(status: number) {
   };
 }
 
-/** The schedule follows the configuration: one that runs at another pace is replaced. */
+/** Makes the schedule follow the configuration: one with another interval is replaced. */
 async function ensureSweep(temporal: Client, everySeconds: number): Promise<void> {
   const handle = temporal.schedule.getHandle(SWEEP);
   try {

@@ -1,3 +1,4 @@
+/** Runs a worker for each task queue, and gives up steps that kill their process. */
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
@@ -28,42 +29,40 @@ import type { Traces } from './telemetry/traces.ts';
 
 export type WorkersOptions = {
   temporal: TemporalSettings;
-  /** Path of the workflow bundle. */
   bundlePath: string;
   queues: readonly TaskQueue[];
-  /** Name of this process in histories. */
+  /** The name of this process in histories. */
   identity: string;
   deps: Omit<Dependencies, 'draining'>;
   log: Log;
   metrics: Metrics;
-  /** With these the bundle is a traced one. */
+  /** Requires a traced bundle. */
   traces?: Pick<Traces, 'activities' | 'sinks'> | null;
   patience?: Patience;
-  /** After so many deaths of its process in a row, without progress, a step is given up. */
+  /** Number of deaths of its process in a row, without progress, after which a step is given up. */
   maxStepDeaths?: number;
 };
 
-/** How soon another worker goes on with what a dead one had; the timeouts of steps are in the bundle. */
+/** How soon another worker continues a dead one's work; timeouts of steps are in the bundle. */
 export type Patience = { stickyMs: number; heartbeatsMs: number };
 
 export type Workers = {
-  /** The queues that are polled now. */
   polling(): TaskQueue[];
-  /** No new work; running steps end at their next commit, within DRAIN_MS. */
+  /** Takes no new work; running steps end at their next commit, within DRAIN_MS. */
   stop(): Promise<void>;
 };
 
-/** Running steps get this long on SIGTERM; then they are canceled, and go on on another worker. */
+/** Time that running steps get on SIGTERM; then they are canceled, and continue on another worker. */
 const DRAIN_MS = 30_000;
 const RESTART_MS = 1_000;
 
 /**
- * After a worker's death its workflows go on on another this soon. Heartbeats reach Temporal once a second: the SDK
- * would send one only after four fifths of the timeout, so a late one on a busy machine would count as a death.
+ * How soon workflows continue on another worker after one died. Heartbeats go to Temporal once a second: the SDK would
+ * wait for four fifths of the timeout, so a late heartbeat on a busy machine would count as a death.
  */
 const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
 
-/** A worker for each queue, started again when it fails: Temporal may go away and come back empty. */
+/** Runs a worker for each queue, and restarts one that fails: Temporal may go away and come back empty. */
 export function startWorkers(options: WorkersOptions): Workers {
   const draining = new AbortController();
   const live = new Map<TaskQueue, Worker>();
@@ -101,7 +100,7 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
     const worker = await Worker.create({ connection, ...workerOptions(queue, options) });
     live.set(queue, worker);
     const run = worker.run();
-    if (draining.aborted) worker.shutdown(); // asked to end meanwhile; one that never ran would not let go
+    if (draining.aborted) worker.shutdown(); // asked to end meanwhile; a worker that never ran would not end
     await run;
   } catch (error) {
     log.warn({ queue, ...internalErrorOf(error) }, 'a worker stopped, and starts again');
@@ -112,7 +111,7 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
   }
 }
 
-/** Null while Temporal is out of reach: the supervisor says so. */
+/** Returns null while Temporal is out of reach; the supervisor reports that. */
 async function connect(queue: TaskQueue, { temporal, log }: RunOptions): Promise<NativeConnection | null> {
   try {
     return await NativeConnection.connect(await connectionOptions(temporal));
@@ -123,7 +122,7 @@ async function connect(queue: TaskQueue, { temporal, log }: RunOptions): Promise
   }
 }
 
-/** Only `flows` runs workflows, so only it holds the workflow sandbox. */
+/** Only `flows` runs workflows, so only it has the workflow sandbox. */
 function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOptions, 'connection'> {
   const { temporal, bundlePath, identity, steps, watch, log, metrics, traces, patience = PATIENCE } = options;
   const cache = { maxCachedWorkflows: 200, stickyQueueScheduleToStartTimeout: patience.stickyMs };
@@ -143,15 +142,17 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
   };
 }
 
-/** A step that lives so long in its turn leaves it to the next one. */
+/** Time after which a suspected step lets the next one run. */
 const TURN_MS = 5 * 60_000;
 const MAX_PROCESS = 2 ** 31 - 1;
 
-/** Where the database is away, attempts are not noted: a step goes on, and no death is counted. */
+/**
+ * Records attempts of steps. While the database is away they are not recorded: a step runs on, and no death is counted.
+ */
 export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAttempts {
   const process = randomInt(1, MAX_PROCESS);
   const presence = new Presence(db, process);
-  /** Attempts that are noted, by the numbers that they are noted under. */
+  /** Recorded attempts, by their keys. */
   const running = new Map<string, number>();
   const unlessAway = <T>(away: T, work: () => Promise<T>) =>
     work().catch((error: unknown) => {
@@ -201,7 +202,7 @@ export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAtt
   };
 }
 
-/** A first attempt, which no earlier one can have died at. */
+/** Returns whether it is a first attempt, which follows no death. */
 function isNotNoted({ attempt, location }: JobStep): boolean {
   return attempt === 1 && location === undefined;
 }
@@ -211,7 +212,8 @@ function keyOf({ entityId, kind, job, activity, attempt }: JobStep): string {
 }
 
 /**
- * The session by which others see that this process lives, while it has suspected steps; and the turn of one of them.
+ * The session by which others see that this process lives, while it has suspected steps, and the lock that one of them
+ * takes.
  */
 class Presence {
   readonly #db: Database;
@@ -224,7 +226,7 @@ class Presence {
     this.#process = process;
   }
 
-  /** Opens the session, if it is not open; `alone`: the step that takes the turn. False: another step has it. */
+  /** Opens the session if it is not open; `alone`: the step that runs alone. Returns false if another one does. */
   async open(alone: string | null): Promise<boolean> {
     const session = await (this.#session ??= this.#connect());
     if (alone === null) return true;

@@ -10,20 +10,20 @@ import { makeFolder } from '../store/core/make-folder.ts';
 const ROOT = new URL('../', import.meta.url);
 const BUNDLER = fileURLToPath(new URL('./bundle-workflows.ts', import.meta.url));
 
-/** Everything that a workflow can import, and what bundles it. */
+/** Everything that a workflow can import, and the bundler. */
 const SOURCES = ['workflows', 'domain'];
 const LOCK = 'package-lock.json';
 
 export type BundleOptions = {
-  /** It holds what traces workflows. */
+  /** Includes tracing of workflows. */
   traced?: boolean;
-  /** The path of a module in the place of `workflows/patience.ts`. */
+  /** Path of a module that replaces `workflows/patience.ts`. */
   patience?: string;
 };
 
 /**
- * The path of the workflow bundle, made when its sources have changed. A child process makes it: the
- * bundler takes 300 MB that the worker would keep.
+ * Returns the path of the workflow bundle, made when its sources have changed. A child process makes it: the bundler
+ * takes 300 MB that the worker would keep.
  */
 export async function workflowBundle(
   cacheFolder: string,
@@ -47,7 +47,7 @@ async function files(): Promise<string[]> {
   return perFolder.flat().filter((path) => path.endsWith('.ts'));
 }
 
-/** Paths are of the project's, or absolute. */
+/** Paths are relative to the project, or absolute. */
 async function hashOf(paths: string[]): Promise<string> {
   const hash = createHash('sha256').update(process.version);
   for (const path of paths) hash.update(path).update(await readFile(new URL(path, ROOT)));

@@ -9,7 +9,6 @@ import { withLocations } from '../server/gdpr/locations-table.ts';
 import { withStoredDocuments } from '../server/http/stored-documents.ts';
 import { routes } from '../server/routes.ts';
 
-/** Writes the pages of the documentation that are made from the code, and the client's list of operations. */
 await writeFile(
   join(import.meta.dirname, '..', 'api', 'core', 'called-operations.ts'),
   calledOperationsModule(contract),

@@ -1,3 +1,4 @@
+/** Mails about accounts: invitations, password resets, and internal errors for superadmins. */
 import { randomUUID } from 'node:crypto';
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { invitationMail, resetMail } from '../../domain/accounts/account-mail.ts';
@@ -30,13 +31,13 @@ export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
 
 export const accountMailSteps = (deps: AccountMailDependencies) => ({
   /**
-   * Mails superadmins about internal errors. Mails invitations and links that set a password anew, with tokens that are
-   * drawn here and are in nothing but the mail.
+   * Mails superadmins about internal errors, and mails invitations and password resets. Their tokens are made here, and
+   * only the mail contains them.
    */
   async sendAccountMails(): Promise<void> {
     await mailInternalErrors(deps);
     await deleteResetsOfNobody(deps.db);
-    // First: an account has few of them, and an entity may have many invitations.
+    // Resets first: an account has few of them, an entity may have many invitations.
     await mailInTurn(await listDueResets(deps.db), (reset) => alone(deps, reset, () => mailReset(deps, reset)));
     await mailInTurn(await listDueInvitations(deps.db), (invitation) =>
       alone(deps, invitation, () => mailInvitation(deps, invitation)),
@@ -54,7 +55,7 @@ async function mailInvitation(
   );
 }
 
-/** To the account's own address. Where the account has gone, nothing is left of the request. */
+/** Mails the account's own address. If the account is deleted, the reset is deleted as well. */
 async function mailReset(deps: AccountMailDependencies, { id, identifier, ...asked }: DueReset): Promise<void> {
   const to = await write(deps.db, (tx) => findResetAddress(tx, { id, ...asked }));
   if (to === null) return deletePasswordReset(deps.db, id);
@@ -63,7 +64,7 @@ async function mailReset(deps: AccountMailDependencies, { id, identifier, ...ask
   );
 }
 
-/** A request without a login is bound to the account, and noted down, once it is known whose it is. */
+/** Binds a reset that was requested without a login to its account, and writes the audit log. */
 async function findResetAddress(
   tx: Tx,
   { id, userId, email, address }: Omit<DueReset, 'identifier'>,
@@ -94,12 +95,12 @@ async function mailLink(
 ): Promise<void> {
   const token = newToken();
   const hash = tokenHash(token);
-  // Each attempt is a mail of its own, since it has a link of its own.
+  // Each attempt is a new mail, because it has a new link.
   const mailed = { ...row, tokenHash: hash, identifier: `${identifier}.${hash.toString('hex', 0, 8)}` };
   await mailOnce(deps, mailed, { to: [to], ...words(`${deps.publicUrl}/${path}/${token}`) }, 'account');
 }
 
-/** A mail that fails holds up no other. */
+/** Runs one mail's work, so that its failure does not stop the others. */
 async function alone(
   { log }: AccountMailDependencies,
   { identifier }: { identifier: string },
@@ -111,12 +112,12 @@ async function alone(
 }
 
 /**
- * Mails superadmins about new internal errors, all processes together once an hour at most. The turn is taken before
- * the mail is sent.
+ * Mails superadmins about new internal errors, at most once an hour for all processes together. The slot is taken
+ * before the mail is sent.
  */
 export async function mailInternalErrors(deps: MailDependencies): Promise<void> {
   await inSlot(deps.takeMailSlot, TO_OPERATOR, () => mailInSlot(deps)).catch((error: unknown) => {
-    // The next sweep tries again; the mails of accounts come first.
+    // The next sweep tries again; mails of accounts come first.
     if (!(error instanceof TooManyWait)) throw error;
   });
 }

@@ -3,17 +3,15 @@ import { listCustomerAttributesOf } from '../../store/attributes/customer-attrib
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 
-/**
- * The rules of a SoR for what is written to it, and the revision that they are those of; `sorDeleted` once it is gone.
- */
+/** A SoR's rules for values, with their revision; `sorDeleted` once it is deleted. */
 export type SorRules = AttributeRules & { sorDeleted: boolean; revision: number };
 
-/** No revision of a SoR that is there: what was checked against a deleted one is checked again each time. */
+/** Revision of a deleted SoR: rows that were checked against it are checked again each time. */
 const DELETED = -1;
 
-/** Reads what decides about a value, whatever brings it: the SoR's state and its attributes. */
+/** Reads the rules for any value: the SoR's state and its attributes. */
 export async function sorRules(db: Queryable, entityId: number, sorId: number): Promise<SorRules> {
-  // Before its attributes: where they change in between, the revision is that of before.
+  // Read before its attributes: if they change in between, the revision is the older one.
   const sor = await findSorById(db, entityId, sorId);
   const attributes = sor ? await listCustomerAttributesOf(db, entityId, [sorId]) : [];
   return {

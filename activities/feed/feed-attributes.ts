@@ -1,3 +1,4 @@
+/** Steps that merge an entity's inbox of the JSON feed. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
@@ -41,14 +42,14 @@ import { redactErased } from '../gdpr/redact-erased.ts';
 
 export type FeedAttributesSteps = ReturnType<typeof feedAttributesSteps>;
 
-/** A step ends after so long, whatever is left, so that it is seen to go on. */
+/** Maximum time of a step, so that its progress is visible. */
 const STEP_MS = 60_000;
 
-/** After a batch that was far from full: many small transactions cost much more than a few large ones. */
+/** Pause after a small batch: many small transactions cost much more than a few large ones. */
 const PAUSE_MS = 100;
 
 export const feedAttributesSteps = (deps: Dependencies) => ({
-  /** Merges the entity's inbox, batch by batch, until nothing is left or its time is over. */
+  /** Merges the entity's inbox, batch by batch, until it is empty or the time is over. */
   drainFeed: (entityId: number): Promise<{ isEmpty: boolean }> => {
     const note: NoteWait = (isWaiting) => (isWaiting ? upsertFeedWait : deleteFeedWait)(deps.db, entityId);
     return heartbeating(() => inSlot(deps.takeFeedSlot, entityId, () => drain(deps, entityId, note), note));
@@ -66,7 +67,7 @@ async function drain(deps: Dependencies, entityId: number, note: NoteWait): Prom
   return { isEmpty: false };
 }
 
-/** Bodies of several batches at once would take memory without bound. */
+/** Merges one batch in a slot: bodies of several batches at once would take memory without bound. */
 async function mergeInTurn(deps: Dependencies, entityId: number, note: NoteWait): Promise<number | null> {
   const freeSlot = await takeSlot(deps.takeBatchSlot, entityId, note, false);
   try {
@@ -76,22 +77,21 @@ async function mergeInTurn(deps: Dependencies, entityId: number, note: NoteWait)
   }
 }
 
-/** A batch ends before it comes to more than this; a larger request is one of its own. */
+/** Maximum size of a batch; a larger request is a batch by itself. */
 const BATCH_BYTES = 4 * 1024 ** 2;
-/** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
+/** If each value changes a Set of 1,000 elements, the transaction takes half of its maximum time. */
 const BATCH_VALUES = 3_000;
 
 type FeedDependencies = Pick<Dependencies, 'db' | 'secrets' | 'log' | 'countValues' | 'batchRecords' | 'boundary'>;
 
-/** How many values a batch has where enough wait. */
+/** Returns the number of values in a full batch. */
 function feedBatchValues({ batchRecords }: Pick<Dependencies, 'batchRecords'>): number {
   return Math.min(batchRecords, BATCH_VALUES);
 }
 
 /**
- * Merges the oldest requests of an entity's inbox: their values, their errors and that they are done commit in one
- * transaction. Of two that do so at once the second waits, and then finds what the first has left. Returns how many
- * values there were, or null when no request waited.
+ * Merges the oldest requests of an entity's inbox: their values, errors and ends commit in one transaction. A
+ * concurrent call waits, and then continues with the rest. Returns the number of values, or null if no request waited.
  */
 export async function mergeFeed(deps: FeedDependencies, entityId: number): Promise<number | null> {
   let failed: FailedTrait[] = [];
@@ -110,7 +110,7 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
       }));
       const errors: FeedError[] = [];
       const [older, suspicious]: number[][] = [[], []];
-      // In the order of the SoRs, so that merges wait for each other's rules in no circle.
+      // In the order of the SoRs, so that merges that wait for each other's rules do not deadlock.
       const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
       for (const sorId of sorIds) {
         const own = requests.filter((request) => request.sorId === sorId);
@@ -141,8 +141,7 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
 type FailedTrait = Parameters<typeof insertLiveCalls>[3][number];
 
 /**
- * The errors of traits, as the live list of their app shows them: at most as many of an app as are kept; none of the
- * erased.
+ * Returns the errors of traits for the live list of their app, at most the number that is kept, without erased people.
  */
 function failedTraits(waiting: readonly WaitingFeedRequest[], errors: readonly FeedError[]): FailedTrait[] {
   const appOf = new Map(waiting.flatMap(({ id, traits }) => (traits ? [[id, traits.appId] as const] : [])));
@@ -162,7 +161,7 @@ function failedTraits(waiting: readonly WaitingFeedRequest[], errors: readonly F
   );
 }
 
-/** Apart from the merge: what can't be written is not shown. */
+/** Runs outside the merge: errors that cannot be written are not shown. */
 async function showFailedTraits(
   { db, secrets, log }: FeedDependencies,
   entityId: number,
@@ -176,12 +175,12 @@ async function showFailedTraits(
 
 type Target = { entityId: number; sorId: number };
 
-/** The type of the customer id in an error's value, as the value says it. */
+/** Returns the type of the customer id in an error's value. */
 function typeOf({ raw }: ImportError): CustomerType {
   return /"customer_id_type": ?"device_id"/.test(raw ?? '') ? 'device_id' : 'user_id';
 }
 
-/** By the SoR's rules as they are now, and stay until the transaction ends. */
+/** Merges by the SoR's rules as they are now; they stay until the transaction ends. */
 async function mergeInto(
   tx: Tx,
   { secrets }: FeedDependencies,
@@ -200,8 +199,7 @@ async function mergeInto(
     errors.map(({ error }) => error),
     typeOf,
   );
-  // A value of the JSON feed that is older counts as merged: of two requests under way at the same time each may be the
-  // first.
+  // An older value of the JSON feed counts as merged: of two concurrent requests either may be the first.
   for (const line of met ?? []) if (valueAt(requests, line).request.traits) older.add(line);
   return {
     older,
@@ -222,11 +220,11 @@ function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedEr
 }
 
 /**
- * The request of each trait that was older than the value it met, and of each value whose customer id hardly is one.
+ * The requests of traits that were older than the stored value, and of values whose customer id is probably a mistake.
  */
 type Noted = { older: readonly number[]; suspicious: readonly number[] };
 
-/** Returns the outcomes of each request's values. */
+/** Returns the counts of each request's values. */
 function countsOf(
   requests: WaitingRequest[],
   errors: FeedError[],
@@ -253,7 +251,7 @@ function countsOf(
   return [...counts.values()];
 }
 
-/** Returns how many values there were. */
+/** Counts values in the metrics, and returns their number. */
 function countValues({ countValues: count }: FeedDependencies, counts: FeedCounts[]): number {
   const sum = (outcome: keyof FeedCounts) => counts.reduce((total, request) => total + request[outcome], 0);
   const [ok, ignored, failed] = [sum('valuesOk'), sum('valuesIgnored'), sum('valuesFailed')];

@@ -1,3 +1,4 @@
+/** Steps that build a file for a user: claim the job, write the file, mail the link. */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -59,14 +60,14 @@ import { writeXlsx } from './xlsx.ts';
 export type BuildFileSteps = ReturnType<typeof buildFileSteps>;
 
 export const buildFileSteps = (deps: Dependencies) => ({
-  /** Makes the row this run's; null when it is another's, or over. */
+  /** Claims the job for this workflow run; returns null if another has it or it has ended. */
   async claimFile(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
     const claimed = await claimJob<{ generation: number }>(deps.db, 'file', ref, workflowRunId);
     deps.boundary('file: claimed');
     return claimed && { ...ref, generation: claimed.generation };
   },
 
-  /** Writes the file whole, and ends the job. A repeat writes it anew. */
+  /** Writes the whole file and ends the job. A retry writes a new file. */
   writeFile: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() =>
       inSlot(
@@ -80,7 +81,7 @@ export const buildFileSteps = (deps: Dependencies) => ({
       ),
     ),
 
-  /** Sends the link to whoever asked for it by mail. */
+  /** Mails the link to the user who asked for it. */
   mailFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailFile(deps, claim)),
 });
 
@@ -88,7 +89,7 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   const { db, files, boundary } = deps;
   const job = await findFileJob(db, claim.entityId, claim.identifier);
   if (job?.state !== 'running' || job.generation !== claim.generation) return;
-  // Each attempt has its own: two that write at once don't meet, and neither deletes what the other has finished.
+  // Each attempt has its own key: concurrent attempts don't collide, and neither deletes the other's finished file.
   const key = `files/${job.identifier}/${randomBytes(12).toString('hex')}.${job.format}`;
   let content: AsyncGenerator<Uint8Array> | undefined;
   try {
@@ -105,14 +106,14 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
     if (!(error instanceof Refusal)) throw error;
     await end(deps, claim, key, (tx) => failFile(tx, job, { status: String(error.status), message: error.message }));
   } finally {
-    // The writer of a file that was broken off removes its folder.
+    // The writer removes the folder of an interrupted file.
     await content?.return(undefined).catch(() => {});
   }
 }
 
 /**
- * Ends the job, or deletes what this attempt has written if another has taken over. The transaction that took over
- * noted the key.
+ * Ends the job; if another attempt has taken over, deletes what this one wrote. That attempt's transaction has noted
+ * the key.
  */
 async function end(
   { db, files }: Dependencies,
@@ -155,7 +156,7 @@ function contentOf(
   );
 }
 
-/** How often the count of rows is written: a CSV file of 400,000 rows takes two seconds, in which its count grows. */
+/** How often the count of rows is written: a CSV file of 400,000 rows takes two seconds. */
 const TELL_EVERY_MS = 50;
 
 class RowCounter {
@@ -200,7 +201,7 @@ function isToBeMailed({ state, email }: FileJob): boolean {
 
 const OPTIONS = { record_delimiter: 'windows', quote_record_delimiter: true, cast: { boolean: String } } as const;
 
-/** RFC 4180 in UTF-8, with the columns' names first. A value with either half of a line's end is quoted. */
+/** Writes CSV (RFC 4180) in UTF-8, with the columns' names first. A value that contains CR or LF is quoted. */
 export function writeCsv(delimiter: ',' | ';' = ',') {
   return async function* csv(
     columns: readonly string[],
@@ -212,7 +213,7 @@ export function writeCsv(delimiter: ',' | ';' = ',') {
   };
 }
 
-/** The same of rows that are CSV already. */
+/** Writes the same for rows that are CSV already. */
 export async function* completeCsv(
   columns: readonly string[],
   pieces: AsyncIterable<CsvPiece>,
@@ -224,9 +225,9 @@ export async function* completeCsv(
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * Writes a real .xls file (BIFF8): sheets of 65,536 rows at most, each of which begins with the columns' names. A
- * workbook tells its sizes before its content, so cells and texts lie in files of `scratchFolder` until the last row;
- * memory holds a few pieces. Refuses, with the reason, what the format cannot hold.
+ * Writes a real .xls file (BIFF8): sheets of at most 65,536 rows, each with the columns' names first. A workbook's
+ * sizes precede its content, so cells and texts lie in files of `scratchFolder` until the last row, and memory holds a
+ * few pieces. Refuses, with the reason, what the format cannot hold.
  */
 export async function* writeXls(
   columns: readonly string[],
@@ -249,12 +250,12 @@ export async function* writeXls(
     yield* book.end();
   } finally {
     for (const spool of spools) await spool.close();
-    // An error here must not hide why the writer ended. The process's folder is removed later, with all that is left.
+    // An error here must not hide the writer's own. The process's folder is removed later, with everything in it.
     await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => {});
   }
 }
 
-/** Bytes that are written once and then read once, in a file. */
+/** A file that is written once and then read once. */
 class Spool {
   readonly #file: FileHandle;
   size = 0;
@@ -290,12 +291,12 @@ class Spool {
   }
 }
 
-/** How many texts of a column were looked for among the recent ones, and how many of them were there. */
+/** Number of a column's texts that were searched among recent ones, and that were found. */
 type Repeats = { asked: number; found: number };
 
 /**
- * A column whose first texts are hardly ever there, as ids and times are not, is stored as it comes: looking takes
- * long.
+ * Texts of a column that are tried first: searching takes long, so a column whose texts rarely repeat, such as ids and
+ * times, is not searched further.
  */
 const SAMPLE = 1_000;
 
@@ -310,12 +311,10 @@ class Workbook {
   readonly #repeats: Repeats[];
   readonly #sheets: OpenSheet[] = [];
   #sheet: OpenSheet;
-  /** Rows of the open block. */
   #rows: SheetValue[][] = [];
   /** Blocks and texts that are not in their files yet. */
   #blocks: Buffer[] = [];
   #records: Buffer[] = [];
-  /** How many bytes they have. */
   pending = 0;
   #uses = 0;
   #rowsOfData = 0;
@@ -346,7 +345,6 @@ class Workbook {
     if (records.length > 0) await this.#texts.write(Buffer.concat(records));
   }
 
-  /** Returns the file. */
   async *end(): AsyncGenerator<Uint8Array> {
     this.#endBlock();
     this.#records.push(this.#table.take(true));

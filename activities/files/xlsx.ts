@@ -1,3 +1,4 @@
+/** Writes .xlsx files row by row. */
 import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import type { Cell } from '../../domain/files/cell.ts';
@@ -12,14 +13,14 @@ import {
 } from '../../domain/files/xlsx-parts.ts';
 
 const PIECE_CHARACTERS = 64 * 1024;
-/** A part of 4 GiB needs a ZIP64 entry, which not every reader knows: a sheet ends before. */
+/** Maximum size of a sheet: a part of 4 GiB needs a ZIP64 entry, which some readers don't know. */
 const MAX_SHEET_CHARACTERS = 1024 ** 3;
 /** Four times as fast as the usual level. */
 const COMPRESSION_LEVEL = 1;
 
 /**
- * Writes an .xlsx file: sheets of 1,048,576 rows at most, each of which begins with the columns' names. Rows are
- * written as they come; nothing is kept. Refuses, with the reason, what the format cannot hold.
+ * Writes an .xlsx file: sheets of at most 1,048,576 rows, each with the columns' names first. Rows are streamed and not
+ * kept. Refuses, with the reason, what the format cannot hold.
  */
 export async function* writeXlsx(
   columns: readonly string[],
@@ -56,7 +57,7 @@ function addRest(zip: ZipFile, sheets: number): void {
   zip.end();
 }
 
-/** Rows of all batches, over which the sheets go on. */
+/** Rows of all batches, which continue from sheet to sheet. */
 class Rows {
   readonly #batches: AsyncIterator<readonly (readonly Cell[])[]>;
   #batch: readonly (readonly Cell[])[] = [];
@@ -67,12 +68,12 @@ class Rows {
     this.#batches = batches[Symbol.asyncIterator]();
   }
 
-  /** Holds after `fill`. */
+  /** Valid after `fill`. */
   get hasMore(): boolean {
     return this.#next < this.#batch.length;
   }
 
-  /** Reads until there is a row to take, or none is left. */
+  /** Reads until there is a next row, or none is left. */
   async fill(): Promise<void> {
     while (!this.hasMore) {
       const next = await this.#batches.next();

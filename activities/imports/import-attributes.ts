@@ -1,3 +1,4 @@
+/** Steps of an import: fetch its file, merge its rows, end it and mail its report. */
 import { Context } from '@temporalio/activity';
 import { download } from '../../connectors/core/download.ts';
 import { canonicalFile } from '../../connectors/files/canonical-file.ts';
@@ -51,8 +52,8 @@ import { noteKeptFile } from './note-kept-file.ts';
 const PROGRESS_EVERY_MS = 1_000;
 
 /**
- * Fetches the file of an import and pins it, whole or not at all: an attempt that breaks off leaves nothing, and the
- * next one begins at the beginning. A source that can't be fetched fails the import, in words for its owner.
+ * Fetches the file of an import and pins it, completely or not at all: a failed attempt leaves nothing, and the next
+ * one starts from the beginning. A source that cannot be fetched fails the import, with a reason for its owner.
  */
 async function fetchFile(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const source = await findImportSource(deps.db, deps.secrets, claim);
@@ -125,7 +126,7 @@ async function waitOrGiveUp(
 export type ImportAttributesSteps = ReturnType<typeof importAttributesSteps>;
 
 export const importAttributesSteps = (deps: Dependencies) => ({
-  /** Makes the row this run's; null when it is another's, or over. */
+  /** Claims the import for this workflow run; returns null if another has it or it has ended. */
   async claimImport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { toFetch: boolean }) | null> {
     const claimed = await claimImport(deps.db, ref.entityId, ref.jobId, workflowRunId);
     deps.boundary('import: claimed');
@@ -136,10 +137,7 @@ export const importAttributesSteps = (deps: Dependencies) => ({
   fetchFile: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => inTurn(deps, claim, () => fetchFile(deps, claim))),
 
-  /**
-   * Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its
-   * cursor.
-   */
+  /** Merges the rest of the file, batch by batch; each lane's part commits with its counts, errors and cursor. */
   loadRows: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() =>
       inTurn(deps, claim, async () => {
@@ -149,14 +147,14 @@ export const importAttributesSteps = (deps: Dependencies) => ({
             outcome = job ? await loadFromCursor(deps, job) : 'done';
           }
         } catch (error) {
-          // The file of a canceled import goes while its last batches are read.
+          // The file of a canceled import may be deleted while its last batches are read.
           if (await findClaimed(deps, claim)) throw error;
         }
         return null;
       }),
     ),
 
-  /** The file is through. Tells whether anybody wants to be told. */
+  /** Ends the import after its last row. Returns whether it mails its report. */
   async endImport(claim: JobClaim): Promise<{ mails: boolean }> {
     const job = await findClaimed(deps, claim);
     if (job) await finishImport(deps, job);
@@ -176,7 +174,7 @@ function inTurn(
   return inSlot(deps.takeImportSlot, claim.entityId, step, noteWaitOf(deps, 'import', claim));
 }
 
-/** Null when another generation has taken over, or the import has ended. */
+/** Returns null if another generation has taken over or the import has ended. */
 async function findClaimed(
   { db }: Dependencies,
   { entityId, identifier, generation }: JobClaim,
@@ -224,9 +222,8 @@ async function compareIds({ db }: Dependencies, job: PinnedImport): Promise<void
 }
 
 /**
- * The import with its file as CSV in UTF-8. A file in another form is converted once: the result is pinned in place of
- * the file as it came, whose size and checksum stay; a step that is killed before begins again. `moved`: another
- * attempt has done it.
+ * Returns the import with its file as CSV in UTF-8. A file in another form is converted once: the result replaces the
+ * original, whose size and checksum are kept. A killed conversion starts again. `moved`: another attempt has done it.
  */
 async function readableImport(deps: Dependencies, job: PinnedImport): Promise<ReadableImport | FileFailure | 'moved'> {
   const { files } = deps;
@@ -276,7 +273,7 @@ async function storeConverted(
 ): Promise<ReadableImport | 'moved'> {
   const { db, files, boundary } = deps;
   const kept = await sumKeptFiles(db, job.entityId, job.sorId);
-  // It comes in place of the file as it came, which is counted.
+  // It replaces the original, which is counted already.
   let more = -job.file.fileBytes;
   const onStore = (bytes: number) => {
     more += bytes;
@@ -299,18 +296,18 @@ function failureOf({ status, message }: Refusal): FileFailure {
   return { errorType: isTransfer ? 'FILE_TRANSFER_ERROR' : 'PARSING_FAILED', message };
 }
 
-/** `moved`: another attempt at this step has committed meanwhile, and the cursors are to be read again. */
+/** `moved`: another attempt at this step has committed, and the cursors must be read again. */
 type Outcome = 'done' | 'moved';
 
-/** A lane is not where this attempt left it. */
+/** Another attempt has moved the lane. */
 class LaneMoved extends Error {
   override readonly name = 'LaneMoved';
 }
 
 /**
- * Merges what is left of the pinned file: batch by batch, each batch's rows spread over the lanes, each lane in a
- * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
- * the batches that may be on their way.
+ * Merges the rest of the pinned file: batch by batch, each batch's rows spread over the lanes, each lane in its own
+ * session. A lane takes its parts in the order of the file; lanes wait for the number of batches in flight, but not for
+ * each other.
  */
 async function loadLanes(
   deps: Dependencies,
@@ -330,7 +327,7 @@ async function loadLanes(
     if (error instanceof LaneMoved) return 'moved';
     throw error;
   } finally {
-    // Nothing goes on once the step has ended.
+    // No work continues after the step's end.
     await lanes.queue.ended();
     await batches.return(undefined); // and closes the file
   }
@@ -339,15 +336,14 @@ async function loadLanes(
 class Lanes {
   readonly #deps: Dependencies;
   readonly #job: ReadableImport;
-  /** Where each lane stood at the beginning: rows before it are done. */
+  /** Cursor of each lane at the beginning: rows before it are done. */
   readonly #done: readonly number[];
-  /** Where each lane stands now. */
+  /** Current cursor of each lane. */
   readonly #cursors: number[];
   readonly queue: LaneQueue;
   readonly #noteWait: NoteWait;
   readonly #overtaken: OvertakenLines;
   #rules: ImportRules;
-  /** Whether no batch has begun yet. */
   #isFirst = true;
 
   constructor(deps: Dependencies, job: ReadableImport, cursors: readonly number[], rules: ImportRules) {
@@ -407,14 +403,14 @@ class Lanes {
   }
 }
 
-/** Tells the people of the System of Records how the import ended. */
+/** Mails how the import ended to the addresses of its System of Records. */
 async function mailReport(deps: Dependencies, { entityId, jobId, identifier }: JobClaim): Promise<RetryAfter | null> {
   const job = await findImport(deps.db, entityId, identifier);
   if (!job) return null;
   return mailOnce(deps, { table: 'imports', entityId, id: jobId, identifier }, await composed(deps, job), 'import');
 }
 
-/** All that can fail without a mail on its way. */
+/** Composes the mail: everything that can fail before a mail is sent. */
 async function composed({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
   const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);

@@ -1,3 +1,4 @@
+/** Batches of an import: reads them from its pinned file. */
 import type { Readable } from 'node:stream';
 import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
@@ -5,13 +6,13 @@ import type { TableSyntax } from '../../domain/csv/table-format.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** Consecutive pieces of the file, merged together: from `offset` up to where the next batch begins. */
+/** Consecutive pieces of the file that are merged together, from `offset` to the start of the next batch. */
 export type Batch = { pieces: Piece[]; offsets: BatchOffsets };
 
-/** Where a batch lies in the file: bytes from its start, and physical lines from 1. */
+/** Position of a batch in the file: bytes from its start, and physical lines from 1. */
 export type BatchOffsets = { offset: number; line: number; nextOffset: number; nextLine: number };
 
-/** A batch also ends with the piece that brings it to so many bytes. */
+/** A batch also ends with the piece that reaches this size. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /** Small enough that batches end near their size. */
 const RUN_BYTES = 32 * 1024;
@@ -26,7 +27,7 @@ function splitterOf({ format, delimiter }: TableSyntax, startOffset = 0, startLi
   });
 }
 
-/** Splits the file, which `open` reads from a record's start on, into batches of about `batchRecords`. */
+/** Splits the file into batches of about `batchRecords`; `open` reads it from a record's start. */
 export async function* readBatches(
   open: () => Readable,
   syntax: TableSyntax,
@@ -57,7 +58,7 @@ function offsetsAt(offset: number, line: number): BatchOffsets {
   return { offset, line, nextOffset: offset, nextLine: line };
 }
 
-/** The pieces of a batch once more: a batch ends where a piece does, so what lies in it is split as before. */
+/** Reads the pieces of a batch again. A batch ends where a piece does, so it splits as before. */
 export async function readBatchAgain(
   { files }: Pick<Dependencies, 'files'>,
   { file, fileFormat }: ReadableImport,
@@ -70,7 +71,7 @@ export async function readBatchAgain(
   return pieces;
 }
 
-/** The first piece of a file, whose first record is the header; none in an empty file. */
+/** Returns the first piece of a file, whose first record is the header; none for an empty file. */
 export async function readFirstPiece(bytes: Readable, syntax: TableSyntax): Promise<Piece | undefined> {
   try {
     for await (const pieces of readPieces(bytes, splitterOf(syntax))) {

@@ -1,3 +1,4 @@
+/** Checks a batch of an import by the rules, and prepares its lanes' merges. */
 import { setImmediate } from 'node:timers/promises';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { Piece } from '../../domain/csv/csv-pieces.ts';
@@ -10,10 +11,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type Batch, type BatchOffsets, readBatchAgain } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 
-/**
- * A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is
- * needed.
- */
+/** A lane's rows of a batch, checked by the rules when it was read; it keeps only what the merge needs. */
 export type LanePart = {
   offsets: BatchOffsets;
   lane: number;
@@ -24,12 +22,12 @@ export type LanePart = {
 };
 
 /**
- * A lane merges so many Sets in one transaction, or a few more: where each holds 1,000 elements that takes some five
- * seconds, and a transaction may take thirty.
+ * Maximum number of Sets, or a few more, that a lane merges in one transaction: with 1,000 elements each this takes
+ * about five of the allowed thirty seconds.
  */
 const MAX_SETS = 1_000;
 
-/** Parses and checks a batch: a part for each lane, more than once where it changes many Sets. */
+/** Parses and checks a batch: yields a part for each lane, and several if it changes many Sets. */
 export async function* checkBatch(
   deps: Dependencies,
   job: ReadableImport,
@@ -48,7 +46,7 @@ export async function* checkBatch(
   }
 }
 
-/** The same rows once more, by other rules. */
+/** Checks the same rows again by other rules. */
 export async function checkAgain(
   deps: Dependencies,
   job: ReadableImport,
@@ -78,8 +76,8 @@ class BatchCheck {
   }
 
   /**
-   * After each piece, of some hundred rows, others have the event loop, since the lanes' sessions wait for it between
-   * two statements; and what was made of its rows is let go.
+   * Adds a piece of some hundred rows. Then the event loop gets a turn, because lanes' sessions wait for it between
+   * statements, and the checked rows are freed.
    */
   async add(piece: Piece): Promise<void> {
     checkPieces([piece], this.#rules, this.#lanes, cutOffAt(this.#job), this.#checked);
@@ -91,12 +89,12 @@ class BatchCheck {
     await setImmediate();
   }
 
-  /** Returns the number of Sets of the lane that has most of them. */
+  /** Number of Sets in the lane with most of them. */
   get mostSets(): number {
     return Math.max(...this.#prepared.map(({ changes }) => changes.sets));
   }
 
-  /** Returns what was added, which lies at `offsets`. */
+  /** Returns a part for each lane; the rows lie at `offsets`. */
   parts(offsets: BatchOffsets): LanePart[] {
     const [deps, job, lanes, rules] = [this.#deps, this.#job, this.#lanes, this.#rules];
     return this.#checked.map((rows, lane) => {

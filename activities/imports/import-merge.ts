@@ -1,3 +1,4 @@
+/** Merges a lane's part of a batch, and ends imports. */
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { rowError } from '../../domain/imports/import-batch.ts';
 import { fileError, type ImportError } from '../../domain/imports/import-error.ts';
@@ -26,8 +27,8 @@ import { checkAgain, type LanePart } from './import-check.ts';
 import { importRules, type ImportRules } from './import-rules.ts';
 
 /**
- * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
- * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
+ * Commits a lane's part of a batch in one transaction that holds the lane: values, errors, counts and the lane's
+ * cursor. Returns the rules that it used, or null if the lane is not at `cursor` any more.
  */
 export async function mergePart(
   deps: Dependencies,
@@ -56,14 +57,14 @@ export async function mergePart(
   return merged.rules;
 }
 
-/** Attributes, or the SoR itself, may have changed since the rows were checked; from here on they can't. */
+/** Checks the rows again if attributes or the SoR have changed since; from here on they cannot change. */
 async function recheckIfChanged(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<LanePart> {
   const revision = await holdSorRevision(tx, job.entityId, job.sorId);
   if (revision === part.rules.revision) return part;
   return checkAgain(deps, job, part, await importRules(tx, job, part.rules));
 }
 
-/** Merges the rows that hold, and returns the errors of all others. */
+/** Merges the valid rows, and returns the errors of all others. */
 async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
   const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared, {
@@ -77,13 +78,15 @@ async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: 
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
 }
 
-/** The rows of a re-drive are those of its first import, corrected; any other file brings values of its own. */
+/**
+ * Returns when the rows were said: rows of a re-drive correct those of its first import, any other file has new values.
+ */
 function saidOf({ saidAt, receivedAt }: Import, { hasErrorColumns, layout }: ImportRules): Said {
   const isCorrection = saidAt !== null && (hasErrorColumns || layout !== undefined);
   return isCorrection ? { at: saidAt, isCorrection } : { at: receivedAt };
 }
 
-/** The rows of the first import that these rows correct are open no more. */
+/** Settles the errors of the first import that these rows correct. */
 async function settleCorrected(
   tx: Tx,
   { entityId, id, rootId, dryRun }: Import,
@@ -153,12 +156,12 @@ function countIgnored(errors: ImportError[]): number {
   return errors.filter(({ outcome }) => outcome === 'ignored').length;
 }
 
-/** The file as a whole can't be imported any further: one error. Rows that were merged stay. */
+/** Fails the import with one error for the file as a whole. Merged rows stay. */
 export async function failImport(deps: Dependencies, job: JobKey, { errorType, message }: FileFailure): Promise<void> {
   await endWith(deps, job, 'failed', fileError(errorType, message));
 }
 
-/** All rows are through. Where the source broke off, the import says so beside their errors. */
+/** Ends the import after all rows. If the source broke off, adds that as an error. */
 export async function finishImport(deps: Dependencies, job: Import): Promise<void> {
   const defect = job.file?.sourceDefect ?? null;
   const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', defect);
@@ -166,7 +169,7 @@ export async function finishImport(deps: Dependencies, job: Import): Promise<voi
   await endWith(deps, { ...job, jobId: job.id }, 'finished', error);
 }
 
-/** The lines that failed as a whole in the tables that this one repeats are open no more. */
+/** Settles the lines that failed as a whole in the tables that this one repeats. */
 async function settleTable(deps: Dependencies, { entityId, id, generation }: Import, parentId: number): Promise<void> {
   const settleSome = (tx: Tx) => updateTableRedriven(tx, entityId, parentId, id);
   while (
@@ -174,7 +177,7 @@ async function settleTable(deps: Dependencies, { entityId, id, generation }: Imp
   );
 }
 
-/** An error of the file as a whole is none of a row, and so in no count. */
+/** Ends the import. An error of the file as a whole counts as no row. */
 async function endWith(
   deps: Dependencies,
   { entityId, jobId, generation }: JobKey,

@@ -11,7 +11,7 @@ import { type BatchOffsets, readBatches } from './import-batches.ts';
 import { type ImportRules, pinnedHeader } from './import-rules.ts';
 
 /**
- * Finds the rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the
+ * Finds rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the
  * same customer.
  */
 
@@ -21,18 +21,15 @@ import { type ImportRules, pinnedHeader } from './import-rules.ts';
  */
 type Correction = { line: number; key: string; originalLine: number; isWhole: boolean };
 
-/** The last lines of the first file that changed an attribute of a customer: any change, and one of the whole value. */
+/** The last lines of the first file that changed a customer's attribute: in any way, and as a whole. */
 type LastLines = { any: number; whole: number };
 
-/** Maximum number of corrections held at once, 30 MB: the first file is read once for so many. */
+/** Maximum number of corrections in memory, 30 MB: the first file is read once for each such portion. */
 const CORRECTIONS_AT_ONCE = 100_000;
-/** Number of records that are looked at before the step may end. */
+/** Number of records after which the step may end. */
 const RECORDS_AT_ONCE = 10_000;
 
-/**
- * The lines of an error file whose rows come too late, found for many batches at once. One import's, in the order of
- * its batches.
- */
+/** Finds the late lines of one import's error file, for many batches at once, in the order of its batches. */
 export class OvertakenLines {
   readonly #deps: Dependencies;
   readonly #job: ReadableImport;
@@ -44,7 +41,7 @@ export class OvertakenLines {
     this.#job = job;
   }
 
-  /** Returns those of this batch, and maybe of others. A first file that is gone overtakes nothing. */
+  /** Returns the late lines of this batch, and maybe of others. A deleted first file makes no line late. */
   async in({ offset, line, nextOffset }: BatchOffsets, rules: ImportRules): Promise<ReadonlySet<number>> {
     if (!rules.hasErrorColumns || this.#job.rootId === null || nextOffset <= this.#foundUntil) return this.#overtaken;
     const corrections: Correction[] = [];
@@ -82,7 +79,7 @@ export class OvertakenLines {
   }
 
   /**
-   * Notes the lines that re-drives have brought since. Returns the lines that the first import refused: they changed
+   * Notes the lines that re-drives have brought since. Returns the lines that the first import refused, which changed
    * nothing then.
    */
   async #noteErrors(
@@ -102,7 +99,7 @@ export class OvertakenLines {
       if (attribute === undefined) continue;
       const key = keyOf({ customerId, attributeId: attribute.id });
       refused.add(`${line}/${key}`);
-      // How an earlier re-drive has changed a Set is not known here.
+      // The effect of an earlier re-drive on a Set is unknown here.
       if (isRedriven && attribute.valueType !== 'Set') note(key, line, true);
     }
     return refused;
@@ -161,7 +158,7 @@ function keyOf({ customerId, attributeId }: Pick<AttributeChange, 'customerId' |
   return `${attributeId}/${customerId}`;
 }
 
-/** Elements that are added or taken away leave the others. */
+/** Returns whether a change replaces the whole value: adding or removing elements keeps the others. */
 function isWholeChange(change: AttributeChange): boolean {
   return change.kind === 'value' || change.action === 'UPSERT' || change.action === 'DEL';
 }

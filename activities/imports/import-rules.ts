@@ -6,7 +6,7 @@ import type { Import, ReadableImport } from '../../store/imports/import-record.t
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import { readFirstPiece } from './import-batches.ts';
 
-/** The rules of an import's rows, and whether the entity ever erased anyone. `overtaken`: of the rows of one batch. */
+/** Rules for an import's rows, and whether the entity has ever erased a person. `overtaken`: late rows of one batch. */
 export type ImportRules = SorRules & RowFormat & { hasErased: boolean };
 type RowFormat = ImportFormat & { overtaken?: ReadonlySet<number> };
 
@@ -14,7 +14,7 @@ export async function importRules(db: Queryable, { entityId, sorId }: Import, fo
   return { ...format, ...(await sorRules(db, entityId, sorId)), hasErased: await hasErased(db, entityId) };
 }
 
-/** The header of the pinned file, or why the file can't be imported. */
+/** Returns the header of the pinned file, or why the file cannot be imported. */
 export async function pinnedHeader(
   files: Files,
   { file, fileFormat, fileSettings, version, columnMapping }: ReadableImport,

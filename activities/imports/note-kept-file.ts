@@ -5,8 +5,8 @@ import { lockKeptFiles } from '../../store/imports/kept-files.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Notes a stored file of an import with `note`, which returns false where the file is not wanted any more. Refuses the
- * `more` bytes that are kept with it if others have taken them meanwhile; then the stored file is deleted.
+ * Notes a stored file of an import with `note`, which returns false if the file is not wanted any more. Refuses if
+ * other files have used up the limit for its `more` bytes meanwhile, and then deletes the stored file.
  */
 export async function noteKeptFile(
   { db, files, keptLimits }: Pick<Dependencies, 'db' | 'files' | 'keptLimits'>,
@@ -22,7 +22,7 @@ export async function noteKeptFile(
       return isTaken;
     });
   } catch (error) {
-    // After any other error the transaction may have committed all the same.
+    // After any other error the transaction may have committed.
     if (error instanceof Refusal) await files.delete(fileKey);
     throw error;
   }

@@ -121,7 +121,7 @@ function bodyOf({ description, zone, retention, controlGroup }: Options) {
   };
 }
 
-/** Days begin and end by it, so it is asked for: the machine's own is the answer of an empty line. */
+/** Asks for the time zone, because an entity's days begin in it; an empty line takes the machine's own. */
 async function askZone(context: Pick<CommandContext, 'stdin' | 'stderr'>): Promise<string> {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const machine = isTimeZone(own) ? own : 'UTC';

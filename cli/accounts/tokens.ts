@@ -47,7 +47,7 @@ async function list({ client, console, terminal: { width } }: CommandContext): P
   return 0;
 }
 
-/** The token alone goes to standard output, for `export MILLRACE_TOKEN=$(…)`; its identifier to standard error. */
+/** Prints only the token to standard output, for `export MILLRACE_TOKEN=$(…)`, and its identifier to standard error. */
 async function create(
   { client, console }: CommandContext,
   name: string,

@@ -37,7 +37,7 @@ const SETTINGS = [
   '--settings <file>',
   'a JSON file with other settings, as docs/apps.md lists them; - for standard input',
 ] as const;
-/** Warns of an app whose key is enough to receive messages for any user. */
+/** Warning about an app whose key is enough to receive messages for any user. */
 const NOT_VERIFIED =
   'Everybody who has the app has its key. With it they can read the in-app messages of a device whose id they know,\n' +
   'and receive messages for any user on a device that they make up. Before messages hold personal data, set verified_users\n' +

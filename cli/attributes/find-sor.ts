@@ -2,12 +2,11 @@ import type { Client, SystemOfRecords } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { resolveNamed } from '../core/nearest.ts';
 
-/** The argument of commands about a System of Records. */
 export const SOR = ['<sor>', 'name or identifier of a System of Records'] as const;
 
 /**
- * The identifier of the one with this name or identifier. An identifier is not looked up: the token may not be allowed
- * to list them.
+ * Returns the identifier of the SoR with this name or identifier. Does not look up an identifier, because the token may
+ * not have the right to list SoRs.
  */
 export async function findSorId(client: Client, given: string): Promise<string> {
   return given === 'global' || /^sor_[A-Za-z0-9]+$/.test(given) ? given : (await findSor(client, given)).identifier;

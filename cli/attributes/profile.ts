@@ -31,7 +31,7 @@ async function view(
   if (profiles.length === 0)
     refuse(404, 'no_profile', `There is no ${device ? 'device' : 'user'} with the id ${printable(id)}.`);
   const names = new Map((await client.listSystemsOfRecords()).map(({ identifier, name }) => [identifier, name]));
-  setResult(profiles); // not what was asked last
+  setResult(profiles); // differs from the last call's result
   for (const profile of profiles) {
     const rows = rowsOf(profile, names, all === true);
     console.log(printable(`${profile.customer_id_type} ${profile.customer_id}`));

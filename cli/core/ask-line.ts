@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import type { ProcessIo } from './command-context.ts';
 import { readableText } from './readable.ts';
 
-/** Asks on the terminal, and returns the line that is typed. */
+/** Asks on the terminal, and returns the typed line. */
 export async function askLine(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   question: string,

@@ -4,12 +4,11 @@ import type { ProcessIo } from './command-context.ts';
 
 export type YesOption = { yes?: true };
 
-/** The option of commands that delete. */
 export const YES = ['--yes', 'delete without asking; needed where there is no terminal to ask on'] as const;
 
 /**
- * Asks on the terminal whether `what` is to be deleted, unless that was said before. Refuses where it is not, or nobody
- * can be asked.
+ * Asks on the terminal whether to delete `what`, unless `--yes` was given. Refuses if the answer is no or there is no
+ * terminal.
  */
 export async function confirmDeletion(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,

@@ -1,13 +1,14 @@
+/** Groups of commands about one kind of thing: lists, records and deletions. */
 import { type Command, Option } from 'commander';
 import type { CommandContext, Run } from './command-context.ts';
 import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
 import { printable, recordTable, table } from './table.ts';
 
-/** Commands about one kind of things: how these are listed, and what can be done with them. */
+/** A group of commands about one kind of thing, and the columns of its list. */
 export type Group<T> = {
   name: string;
   description: string;
-  /** Content under each head. */
+  /** Returns each column's text, by its head. */
   columns: Record<string, (item: T) => string>;
   commands: GroupCommand<T>[];
 };
@@ -18,12 +19,9 @@ type GroupCommand<T> = {
   isDefault?: true;
   args?: readonly (readonly [name: string, description?: string])[];
   options?: readonly (readonly [flags: string, description?: string] | Option)[];
-  /** Names what would be deleted: the command asks before it does its work. */
+  /** Names what would be deleted; the command asks before it deletes. */
   deletes?: (context: CommandContext, ...args: string[]) => Promise<string>;
-  /**
-   * Does the command's work. Its result is printed: items as rows of the group's columns, a text as it is, a whole
-   * record member by member.
-   */
+  /** Prints the result: items as rows of the group's columns, a text as it is, a record member by member. */
   does(
     context: CommandContext,
     options: never,
@@ -31,7 +29,6 @@ type GroupCommand<T> = {
   ): Promise<T | T[] | string | { record: object } | void>;
 };
 
-/** Adds the commands of a group. */
 export function addGroup<T>(program: Command, run: Run, { name, description, columns, commands }: Group<T>): Command {
   const group = program.command(name).description(description);
   for (const one of commands) {

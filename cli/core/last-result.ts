@@ -1,11 +1,12 @@
+/** The result that `--json` prints: that of the client's last call, without keys. */
 import type { Client } from '../../api/client.ts';
 
-/** Result that a command prints with `--json`; `isSet` tells a result that is nothing from none at all. */
+/** The document for `--json`; `isSet` distinguishes an empty result from none. */
 export type LastResult = { isSet: boolean; value: unknown };
 
 type Calls = Record<string, (...given: unknown[]) => unknown>;
 
-/** A client that keeps what its last call returned: of a list over pages, all of its items. */
+/** Returns a client that records the result of its last call: for a list over pages, all its items. */
 export function keepLastResult(client: Client, last: LastResult): Client {
   const { each, stream, ...calls } = client as unknown as { each: Calls; stream: Calls };
   const keep = <T>(value: T): T => {
@@ -31,10 +32,7 @@ export function keepLastResult(client: Client, last: LastResult): Client {
   return { ...Object.fromEntries(kept), each: Object.fromEntries(lists), stream } as unknown as Client;
 }
 
-/**
- * A result without the keys of entities and Systems of Records, wherever they stand in it: commands of their own print
- * them.
- */
+/** Removes the keys of entities and Systems of Records anywhere in a result: other commands print them. */
 export function withoutKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutKeys);
   if (typeof value !== 'object' || value === null) return value;

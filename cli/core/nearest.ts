@@ -2,14 +2,12 @@ import { closest } from 'fastest-levenshtein';
 
 type Named = { identifier: string; name: string };
 
-/** The end of a sentence about a name that is not there: which may have been meant. */
+/** Returns the end of a sentence about an unknown name, with the nearest known one. */
 export function nearestOf(given: string, names: readonly string[]): string {
   return names.length === 0 ? ': there is none yet.' : `: did you mean ${closest(given, names)}?`;
 }
 
-/**
- * The one with this identifier, or else with this name; or what is wrong with it, in `words` for one and for several.
- */
+/** Returns the one with this identifier or this name, or what is wrong, in `words` for one and for several. */
 export function resolveNamed<T extends Named>(
   all: readonly T[],
   given: string,

@@ -1,13 +1,13 @@
 import { BAD_URL, type Client, createClient, NOT_SENT, UNREACHABLE } from '../../api/client.ts';
 import type { Refusal } from '../../domain/core/refusal.ts';
 
-/** Where the server is, and who asks. */
+/** The server's address and the caller's token. */
 export type Server = { url: string; token?: string | undefined };
 
-/** The server's words. */
+/** The server's message. */
 const NO_TOKEN = 'Invalid or missing token';
 
-/** A client whose refusals say what to set. */
+/** Opens a client whose refusals say what to set. */
 export function openClient(server: Server, command: string): Client {
   return createClient({ ...server, explain: (refusal) => explain(refusal, command) });
 }

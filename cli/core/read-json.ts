@@ -3,8 +3,8 @@ import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 
 /**
- * The JSON object in the file that `path` names, `-` for standard input. Its content is never quoted: it may hold
- * secrets. `hint` tells what it is to be.
+ * Reads a JSON object from the file `path`, or standard input for `-`. Messages never quote its content, which may hold
+ * secrets. `hint` says what it should be.
  */
 export async function readJsonObject(
   io: Pick<ProcessIo, 'stdin'>,

@@ -3,20 +3,20 @@ import { Writable } from 'node:stream';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
 
-/** One line of standard input; typed ones are not echoed. */
+/** Reads one line of standard input; a typed one is not echoed. */
 export async function readPassword(io: Pick<ProcessIo, 'stdin' | 'stderr'>, prompt = 'Password'): Promise<string> {
   const [password] = await readSecrets(io, [prompt]);
   return password!;
 }
 
-/** So many lines of standard input. */
+/** Reads one line of standard input for each prompt. */
 export async function readSecrets(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   prompts: string[],
 ): Promise<string[]> {
   const isTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // One interface for all: of piped lines the first one takes more than its own.
+  // One interface for all: the first one may read more than its own piped line.
   const lines = createInterface({ input: stdin, output: silent, terminal: isTerminal });
   const next = lines[Symbol.asyncIterator]();
   const secrets: string[] = [];

@@ -3,9 +3,9 @@ import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 
 /**
- * Returns the ids of people, those given and those of a file with one a line (`-` is standard input), each once.
- * Refuses if there are none, and a given one with a comma: taken as one id, a list of several would find no one, and
- * all would seem to be done.
+ * Returns the ids of people, from the arguments and from a file with one a line (`-` is standard input), each once.
+ * Refuses an empty list, and an argument with a comma: a list of ids read as one id would match no person, and the
+ * command would seem to succeed.
  */
 export async function readPeople(
   io: Pick<ProcessIo, 'stdin'>,

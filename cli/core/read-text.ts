@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
 
-/** All that the file has which `path` names, `-` for standard input. Refuses what cannot be read. */
+/** Returns the text of the file `path`, or of standard input for `-`. Refuses a file that cannot be read. */
 export async function readText({ stdin }: Pick<ProcessIo, 'stdin'>, path: string): Promise<string> {
   if (path === '-') return text(stdin);
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>

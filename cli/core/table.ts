@@ -1,17 +1,18 @@
+/** Tables of text for the terminal. */
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 
-/** A column that is printed before all of its cells are known, and so has a width of its own, in characters. */
+/** A column with a fixed width in characters, because it is printed before all its cells are known. */
 export type Column = { head: string; width: number };
 
 const GAP = '  ';
-/** A column that is cut keeps so much; where not even that fits, each row is printed as a list. */
+/** Minimum width of a cut column; if not even that fits, each row is printed as a list. */
 const MIN_WIDTH = 6;
 const MIN_LAST_WIDTH = 16;
 
 /**
- * Columns of text, each as wide as its longest cell; columns without any text are left out. In a terminal of `width`
- * characters long cells are cut, and those of the last column wrapped.
+ * Returns columns of text, each as wide as its longest cell, without empty columns. In a terminal of `width`
+ * characters, long cells are cut and those of the last column wrapped.
  */
 export function table(head: string[], rows: string[][], width: number | null = null): string {
   const shown = head
@@ -27,7 +28,7 @@ export function table(head: string[], rows: string[][], width: number | null = n
   return [layOut(widths, heads, width), rule(widths), ...lines.map((row) => layOut(widths, row, width))].join('\n');
 }
 
-/** The members of a record, one a line. */
+/** Returns the members of a record, one a line. */
 export function recordTable(record: object, width: number | null): string {
   const rows = Object.entries(record)
     .filter(([, value]) => value !== null && value !== undefined)
@@ -40,7 +41,7 @@ export function sayValue(value: unknown): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }
 
-/** The head of a table whose rows are printed as they come. */
+/** Returns the head of a table whose rows are printed as they come. */
 export function fixedHead(columns: Column[], width: number | null = null): string {
   const widths = fitted(
     columns.map((column) => column.width),
@@ -55,7 +56,7 @@ export function fixedHead(columns: Column[], width: number | null = null): strin
       )}\n${rule(widths)}\n`;
 }
 
-/** One of its rows: what is longer than its column is cut, but for the last column's. */
+/** Returns one of its rows; cells longer than their column are cut, except in the last column. */
 export function fixedRow(columns: Column[], row: string[], width: number | null = null): string {
   const cells = row.map(printable);
   const widths = fitted(
@@ -71,10 +72,7 @@ export function fixedRow(columns: Column[], row: string[], width: number | null 
     : layOut(widths, cells, width);
 }
 
-/**
- * Takes from the widest columns until all fit, and from the first, which names the row, only when the others have no
- * more.
- */
+/** Narrows the widest columns until all fit; the first column, which names the row, comes last. */
 function fitted(widths: number[], width: number | null): number[] | null {
   const fit = [...widths];
   if (width === null) return fit;
@@ -128,7 +126,7 @@ function fit(cell: string, width: number): string {
   return `${cut}…`.padEnd(cut.length + 1 + Math.max(0, width - 1 - stringWidth(cut)));
 }
 
-/** Replaces line ends, and escape sequences that a terminal obeys. */
+/** Replaces line ends and escape sequences that a file may contain. */
 export function printable(cell: string): string {
   return cell.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\uFFFD');
 }

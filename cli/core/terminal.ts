@@ -1,12 +1,15 @@
-/** Properties of a terminal that the texts for people depend on. */
+/** Properties of the terminal that affect texts for people. */
 export type Terminal = {
-  /** Characters a line; null: there is no terminal, so nothing is cut. */
+  /** Characters a line; null without a terminal, then nothing is cut. */
   width: number | null;
   /** The command as it was called, for hints that can be copied. */
   command: string;
 };
 
-/** `npx` sets the variables. Without `--no-install` it would ask the public registry where there is no such command. */
+/**
+ * Reads the terminal from variables that `npx` sets. Without `--no-install`, `npx` would ask the public registry for a
+ * missing command.
+ */
 export function terminalOf({ env, stdout }: { env: NodeJS.ProcessEnv; stdout: object }): Terminal {
   const { columns } = stdout as { columns?: number };
   const width = columns ?? Number(env.COLUMNS);

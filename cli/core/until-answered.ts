@@ -2,13 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BROKEN_OFF, UNREACHABLE } from '../../api/client.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 
-/** How often a server that is away is asked, and how long. */
+/** Interval and maximum time of retries while a server is away. */
 const AWAY = { everyMs: 1_000, maxMs: 10 * 60_000 };
 
-/**
- * Asks again while the server is away, such as during its restart, and says so once. Throws once it was away for ten
- * minutes.
- */
+/** Asks again while the server is away, for example during a restart, and says so once. Throws after ten minutes. */
 export async function untilAnswered<T>(
   ask: () => Promise<T>,
   say: (text: string) => void,
@@ -28,7 +25,7 @@ export async function untilAnswered<T>(
   }
 }
 
-/** A proxy before it answers with 502 to 504. */
+/** Returns whether the server is away; a proxy before it answers with 502 to 504. */
 function isAway(error: unknown): boolean {
   return (
     error instanceof Refusal &&

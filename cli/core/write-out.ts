@@ -5,8 +5,8 @@ import type { ProcessIo } from './command-context.ts';
 import { readableText } from './readable.ts';
 
 /**
- * Writes pieces as they come into the file that `path` names, or else to standard output: a terminal there gets no
- * control characters of theirs. A new file gets these permissions.
+ * Writes pieces into the file `path`, or to standard output; control characters are replaced on a terminal. A new file
+ * gets these permissions.
  */
 export async function writeOut(
   { stdout }: Pick<ProcessIo, 'stdout'>,

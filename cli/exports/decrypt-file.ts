@@ -1,3 +1,4 @@
+/** Decrypts exported files, into a file or to standard output. */
 import { randomBytes } from 'node:crypto';
 import { createReadStream, rmSync } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
@@ -17,15 +18,15 @@ export type Decryption = {
 type Bytes = AsyncIterable<Buffer>;
 
 const READ_BYTES = 256 * 1024;
-/** As a shell has it for a command that Ctrl-C ended. */
+/** Exit status of a shell for a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
-/** How the content begins that a file's name promises: where it doesn't, the key or the type is another. */
+/** First bytes of a file by its name: other bytes mean a wrong key or type. */
 const BEGINNINGS: [name: RegExp, what: string, beginning: Buffer][] = [
   [/\.gz(\.enc)?$/, 'gzip', Buffer.from([0x1f, 0x8b])],
   [/\.parquet(\.enc)?$/, 'Parquet', Buffer.from('PAR1')],
 ];
 
-/** Decrypts a file into another, which is there whole or not at all: nothing of it can be trusted before its end. */
+/** Decrypts a file into another, completely or not at all: its content is authentic only once the end is checked. */
 export async function decryptFile(source: string, target: string, decryption: Decryption): Promise<void> {
   const unfinished = `${target}.${randomBytes(4).toString('hex')}.unfinished`;
   const leave = () => {
@@ -50,7 +51,7 @@ export async function decryptFile(source: string, target: string, decryption: De
   }
 }
 
-/** The same to standard output: read twice, since what has been printed can't be taken back. */
+/** Decrypts to standard output. Reads the file twice, because printed content cannot be taken back. */
 export async function printDecrypted(source: string, decryption: Decryption): Promise<void> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   await decryptInto(source, decryption, (bytes) => pipeline(bytes, nowhere));
@@ -90,7 +91,7 @@ async function* readCounted(source: string, onBytes: (bytes: number) => void): A
   }
 }
 
-/** The same bytes, once they begin as the file's name has it. */
+/** Returns the bytes, after checking that they begin as the file's name says. */
 async function* withBeginning(source: string, bytes: Bytes): AsyncGenerator<Buffer> {
   const promised = BEGINNINGS.find(([name]) => name.test(source));
   let start = Buffer.alloc(0);

@@ -83,7 +83,7 @@ async function targetsOf(files: string[], { out, gunzip }: Options): Promise<str
     : refuse(400, 'bad_out', `Two files would become ${twice}: decrypt them one by one.`);
 }
 
-/** A folder that is not there is made, where the path can be nothing else. */
+/** Returns whether the path is a folder; makes one if the path must be a folder. */
 async function isFolderOrMade(out: string, files: string[]): Promise<boolean> {
   const found = await stat(out).catch(() => null);
   if (found || out === STDOUT || (files.length === 1 && !out.endsWith('/'))) return found?.isDirectory() === true;
@@ -117,9 +117,7 @@ async function errorOf(work: Promise<void>): Promise<string | null> {
   }
 }
 
-/**
- * The key of an exporter's files, from a file or the environment: what stands on a command line, other users can read.
- */
+/** Reads the key of an exporter's files from a file or the environment: other users can read a command line. */
 async function readExportKey(
   io: Pick<ProcessIo, 'env' | 'stdin'>,
   type: string,
@@ -133,7 +131,7 @@ async function readExportKey(
   return error === undefined ? key : refuse(400, 'bad_key', `${from}: ${error}.`);
 }
 
-/** Most editors end a file with a line end that is none of the key. */
+/** Reads a key file without the line end that most editors add. */
 async function readKeyFile(io: Pick<ProcessIo, 'stdin'>, type: string, path: string): Promise<string> {
   const text = await readText(io, path);
   return encryptionKeyError(type, text) === undefined ? text : text.replace(/\r?\n$/, '');

@@ -3,12 +3,12 @@ import { printable, table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 import { troubleLines } from '../jobs/runs.ts';
 
-/** The exit status for a run that has ended: 0 when it finished, else 2. */
+/** Returns the exit status for a run that has ended: 0 if it finished, else 2. */
 export function exportExitStatus({ state }: ExportRun): number {
   return state === 'finished' ? 0 : 2;
 }
 
-/** How a run stands, or what became of it, for people to read. */
+/** Describes a run's state or result for people. */
 export function reportExportRun(run: ExportRun, { width, command }: Terminal): string {
   const { state, rows, types } = run;
   const lines = [`${state}: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${sayWindow(run)}`];

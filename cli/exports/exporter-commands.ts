@@ -20,7 +20,7 @@ const RUNS: RunsOfCommand<FoundExportRun> = {
   tell,
 };
 
-/** The commands of `millrace exporters` that ask the server. */
+/** Adds the commands of `millrace exporters` that ask the server. */
 export function addExporterCommands(exporters: Command, run: Run): void {
   exporters
     .command('list', { isDefault: true })
@@ -170,7 +170,7 @@ function paramsOf({ exporter, identifier }: FoundExportRun): { exporter_id: stri
   return { exporter_id: exporter, run_id: identifier };
 }
 
-/** The exporter with an identifier, or else the one with a name: several may have the same. */
+/** Finds the exporter with an identifier, or else the one with a name; several may have the same name. */
 async function findExporter(client: Client, given: string): Promise<ListedDataExporter> {
   const exporters = await client.listDataExporters();
   const found = exporters.find(({ identifier }) => identifier === given);

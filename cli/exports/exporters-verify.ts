@@ -31,7 +31,7 @@ export const addVerifyCommand = (exporters: Command, run: Run) =>
 async function verify({ stdin, stderr, console, terminal }: CommandContext, options: Options): Promise<number> {
   const bounds = boundsOf(options);
   const keys = options.jwks === undefined ? null : await readJwks({ stdin }, options.jwks);
-  const { openExportsBucket } = await import('./exports-bucket.ts'); // takes a while to load: not for each command
+  const { openExportsBucket } = await import('./exports-bucket.ts'); // takes long to load: not for each command
   const bucket = openExportsBucket(options);
   try {
     const folders = await foldersOf(bucket.list(listedPrefix(options.prefix)), bounds);
@@ -71,7 +71,7 @@ async function verifyAll(
 async function foldersOf(keys: AsyncIterable<string>, { from, to }: Bounds): Promise<WindowFolder[]> {
   const isAsked = ({ span }: WindowFolder) =>
     span === null
-      ? from === undefined && to === undefined // a backfill is of the time of events, which is another
+      ? from === undefined && to === undefined // a backfill covers the time of events, which differs
       : (!from || span.end > from) && (!to || (span.start ?? -Infinity) < to);
   return (await windowFolders(keys))
     .filter(isAsked)
@@ -81,7 +81,7 @@ async function foldersOf(keys: AsyncIterable<string>, { from, to }: Bounds): Pro
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 const compareEnds = (a: WindowFolder, b: WindowFolder) => (a.span?.end.getTime() ?? 0) - (b.span?.end.getTime() ?? 0);
 
-/** Gaps and overlaps of each exporter's windows. */
+/** Returns gaps and overlaps of each exporter's windows. */
 function chainFaults(folders: WindowFolder[], bounds: Bounds): (WindowFault & { exporter: string })[] {
   const chains = Object.entries(
     Object.groupBy(
@@ -97,7 +97,7 @@ function chainFaults(folders: WindowFolder[], bounds: Bounds): (WindowFault & { 
   );
 }
 
-/** `exp_1` is not to bring `exp_12`. */
+/** Ends a prefix so that `exp_1` does not match `exp_12`. */
 function listedPrefix(prefix: string): string {
   const bare = prefix.replace(/^\/+|(?<!\/)\/+$/g, '');
   return bare === '' ? '' : `${bare}/`;

@@ -1,3 +1,4 @@
+/** Reads the bucket that exports go to. */
 import {
   GetObjectCommand,
   HeadObjectCommand,
@@ -12,15 +13,17 @@ export type BucketOptions = { bucket: string; region?: string; endpoint?: string
 
 /** The bucket that exports go to, as its reader sees it. */
 export type ExportsBucket = {
-  /** Keys, in order. */
+  /** Yields keys in order. */
   list(prefix: string): AsyncIterable<string>;
-  /** Null for an unknown key. Throws an `ObjectRefused`, as `read` does. */
+  /** Returns null for an unknown key. Throws an `ObjectRefused`, as `read` does. */
   size(key: string): Promise<number | null>;
   read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
   close(): void;
 };
 
-/** With whatever credentials the AWS command line would use: environment, profile, role of the machine. */
+/**
+ * Opens the bucket with the credentials that the AWS command line would use: environment, profile, role of the machine.
+ */
 export function openExportsBucket({ bucket, region, endpoint }: BucketOptions): ExportsBucket {
   // oxlint-disable-next-line node/no-process-env -- the SDK reads its settings there, too
   const isElsewhere = endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL;
@@ -66,7 +69,7 @@ async function* whole(body: AsyncIterable<Uint8Array>, key: string): AsyncGenera
   }
 }
 
-/** Whether another object may be given nonetheless; other credentials are what the rest takes. */
+/** Returns whether only this object is refused; a fault of the credentials affects all. */
 function isOfObject({ name, $metadata }: S3ServiceException): boolean {
   return (
     $metadata?.httpStatusCode === 403 &&
@@ -79,7 +82,7 @@ function reasonOf({ name, message, $metadata }: S3ServiceException): string {
   return `${name}${status === undefined ? '' : ` (${status})`}: ${message}`;
 }
 
-/** In S3's own words, with what is to be done where they are hard to make out. */
+/** Refuses in S3's own words, with advice if they are hard to understand. */
 function refuseAsS3(error: S3ServiceException, what: string): never {
   const { name, message } = error;
   const hint =

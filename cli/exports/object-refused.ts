@@ -1,6 +1,6 @@
 import { Refusal } from '../../domain/core/refusal.ts';
 
-/** S3 refuses to give this object: others it may give. `reason` is in its own words. */
+/** S3 refuses this object, but may give others. `reason` is in S3's own words. */
 export class ObjectRefused extends Refusal {
   readonly reason: string;
 

@@ -5,7 +5,7 @@ import { isWhole, type VerifiedWindow } from './verify-window.ts';
 
 export type VerifiedReport = {
   ok: boolean;
-  /** Whether signatures were looked at, and whether files were hashed. */
+  /** Whether signatures were checked, and whether files were hashed. */
   isSigned: boolean;
   isDeep: boolean;
   windows: VerifiedWindow[];

@@ -1,3 +1,4 @@
+/** Verifies an exported window: its manifest, signature and files. */
 import { createHash } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { type SignatureState, type SigningKey, verifyDocument } from '../../domain/core/signed-document.ts';
@@ -21,14 +22,14 @@ export type VerifiedWindow = {
   files: VerifiedFile[];
   /** Objects in the window's folder that its manifest does not name. */
   extra: string[];
-  /** Faults of the manifest itself; a missing manifest is one, too. */
+  /** Faults of the manifest itself; a missing one is a fault, too. */
   faults: string[];
 };
 
-/** Without `keys` no signature is looked at; `isDeep`: files are read and hashed, instead of asking for their sizes. */
+/** Without `keys` no signature is checked. `isDeep`: reads and hashes files instead of asking for their sizes. */
 export type Verification = { bucket: ExportsBucket; keys: readonly SigningKey[] | null; isDeep: boolean };
 
-/** A rerun may swap the manifest while its files are looked at: then all is looked at again. */
+/** A rerun may replace the manifest while its files are checked; then everything is checked again. */
 const MAX_LOOKS = 3;
 
 export async function verifyWindow(verification: Verification, folder: WindowFolder): Promise<VerifiedWindow> {
@@ -60,7 +61,7 @@ async function verifyWritten(
   const { data: manifest } = unsignedManifest.safeParse(json);
   if (!manifest) return { ...nothingKnown(folder, key), faults: ['is not a manifest of version 1'] };
   const state = verifyDocument(json as object, verification.keys ?? []);
-  // Without keys, whether there is a signature is all that can be seen.
+  // Without keys, only the presence of a signature can be checked.
   const signature = verification.keys || state === 'unsigned' ? state : null;
   const named = manifest.types.flatMap(({ files }) => files);
   const names = new Set([key, ...named.map((file) => file.key)]);
@@ -98,7 +99,7 @@ const nothingKnown = ({ exporter }: WindowFolder, manifest: string): VerifiedWin
   faults: [],
 });
 
-/** Sizes are asked for at once; what is read is read one by one. */
+/** Asks for all sizes at once, but reads files one by one. */
 async function verifyFiles(verification: Verification, named: ManifestFile[]): Promise<VerifiedFile[]> {
   if (!verification.isDeep) return Promise.all(named.map((file) => verifyFile(verification, file)));
   const files: VerifiedFile[] = [];
@@ -120,7 +121,7 @@ async function verifyFile(
   return { key, state: 'ok', reason: null };
 }
 
-/** Returns S3's answer, or that S3 refuses, which the verification reports like any other finding. */
+/** Returns the answer, or S3's refusal, which becomes part of the report. */
 function unlessRefused<T>(answer: Promise<T>): Promise<T | ObjectRefused> {
   return answer.catch((error: unknown) => {
     if (error instanceof ObjectRefused) return error;
@@ -146,7 +147,7 @@ function signatureFaults(signature: SignatureState | null): string[] {
   return signature === 'unsigned' ? ['has no signature'] : [];
 }
 
-/** A manifest that was put into another folder has a good signature, and tells of something else. */
+/** Checks that the manifest belongs to this folder: moved to another one, its signature would still be valid. */
 function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, folder: WindowFolder): string[] {
   const counted = types.flatMap(({ files }) => files).reduce((sum, file) => sum + file.rows, 0);
   const { span } = folder;
@@ -159,11 +160,11 @@ function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, fol
   ];
 }
 
-/** Folders are named by them; the first window may begin between two. */
+/** Folders are named by whole seconds; the first window may begin between two. */
 const wholeSeconds = (time: string | null) =>
   time === null ? undefined : Math.floor(Date.parse(time) / 1_000) * 1_000;
 
-/** Returns the listed files that are still there: a window that is exported again loses its old files. */
+/** Returns the keys that still exist: a rerun deletes the window's old files. */
 async function stillThere({ bucket }: Verification, keys: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const key of keys) if ((await unlessRefused(bucket.size(key))) !== null) found.push(key);

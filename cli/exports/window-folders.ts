@@ -1,10 +1,9 @@
-/** A folder that one window has in the bucket, and the keys below it. */
+/** The folder of a window in the bucket, and its keys. */
 export type WindowFolder = {
   path: string;
-  /** As the path has it. */
   exporter: string;
   isBackfill: boolean;
-  /** Time span that the folder's name states; null for a backfill's, which has local days. */
+  /** The times in the folder's name; null for a backfill, which has local days. */
   span: { start: Date | null; end: Date } | null;
   keys: string[];
 };
@@ -13,7 +12,7 @@ const INSTANT = String.raw`\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ`;
 const WINDOW = new RegExp(`^(?<exporter>.*[^/])/(?<name>(?<start>beginning|${INSTANT})_(?<end>${INSTANT}))/`);
 const BACKFILL = /^(?<exporter>.*[^/])\/backfill\/(?<name>\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d)\//;
 
-/** Sorts the keys of a bucket by the windows that they belong to. What belongs to none is not an export's. */
+/** Groups the keys of a bucket by window. Other keys are not exports. */
 export async function windowFolders(keys: AsyncIterable<string>): Promise<WindowFolder[]> {
   const folders = new Map<string, WindowFolder>();
   for await (const key of keys) {
@@ -37,5 +36,5 @@ function described(
   return { exporter: exporter.split('/').at(-1)!, isBackfill, span };
 }
 
-/** A key has no colons: 2026-11-20T23-00-00Z. */
+/** Reads a time of a key, which has no colons: 2026-11-20T23-00-00Z. */
 const instant = (text: string) => new Date(text.replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:'));

@@ -1,3 +1,4 @@
+/** Commands of `millrace gdpr` that fetch archives and receipts. */
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,11 +11,10 @@ import { printable } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { peopleOf, REQUEST, viewGdpr } from './gdpr-record.ts';
 
-/** Mode of files that only their owner may read: they hold personal data. */
+/** Permissions of files that only the person and the requester may read. */
 const OWN = 0o600;
 const ARCHIVE = /\/api\/gdpr\/downloads\/(?<request_id>[^/]+)\/(?<ordinal>\d+)\/(?<signature>[^/]+)$/;
 
-/** The commands of `millrace gdpr` that fetch archives and receipts. */
 export function addGdprEvidenceCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('download')
@@ -59,7 +59,10 @@ async function downloadAll({ client, stdout, console }: CommandContext, id: stri
 
 type ArchiveParams = { request_id: string; ordinal: string; signature: string };
 
-/** Where it is on the server that is asked, which may have other names; none: there is a text instead. */
+/**
+ * Returns the archive's address on the configured server, which may have other host names; nothing if there is a text
+ * instead.
+ */
 function archiveOf(who: string, url: string | null): { who: string; params: ArchiveParams }[] {
   if (url === null || !URL.canParse(url)) return [];
   const { pathname } = new URL(url);

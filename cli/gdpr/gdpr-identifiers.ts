@@ -5,7 +5,7 @@ import { table } from '../core/table.ts';
 
 type Options = { request?: true };
 
-/** The commands of `millrace gdpr` about what people are known by, and whose word that rests on. */
+/** Adds the commands of `millrace gdpr` about people's identifiers, and the evidence for them. */
 export function addGdprIdentifierCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('identifiers')

@@ -9,7 +9,7 @@ type ReadmitOptions = { file?: string; device?: true };
 
 const DEVICE = ['--device', 'it is the id of a device'] as const;
 
-/** The commands of `millrace gdpr` about people: who must not be deleted, and who is taken in again. */
+/** Adds the commands of `millrace gdpr` about people: holds on deletion, and re-admission. */
 export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('hold')

@@ -2,14 +2,13 @@ import type { Client, GdprRequest } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
 
-/** The argument of commands about a request. */
 export const REQUEST = ['<request>', 'as `millrace gdpr requests` shows it'] as const;
 
 export function viewGdpr(client: Client, request: string): Promise<GdprRequest> {
   return client.viewGdprRequest({ params: { request_id: request } });
 }
 
-/** Nothing more comes of it, or not by itself. */
+/** Returns whether the request has ended. */
 export function isOver({ state }: GdprRequest): boolean {
   return state === 'treated' || state === 'declined';
 }
@@ -66,7 +65,7 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
   ].join('\n');
 }
 
-/** Warns of users who may be the same people under other ids; nothing if there are none. */
+/** Warns of users who may be the same people under other ids; returns nothing if there are none. */
 export function similarLines(similar: GdprRequest['similar_ids']): string[] {
   const lines = Object.entries(similar).map(
     ([asked, others]) => `similar to ${printable(asked)}: ${others.map(printable).join(', ')}`,
@@ -80,13 +79,13 @@ export function similarLines(similar: GdprRequest['similar_ids']): string[] {
       ];
 }
 
-/** How somebody stands of whom nothing is told yet. */
+/** Describes a person without a result yet. */
 function undecided({ state }: GdprRequest): string {
   if (state === 'declined') return 'declined: nothing was done';
   return state === 'waiting' ? 'waits for approval' : 'pending';
 }
 
-/** Null: not counted. */
+/** Null means not counted. */
 function countLines(name: string, counts: Record<string, number | null>): string[] {
   const some = Object.entries(counts).filter(([, count]) => count !== 0);
   return some.length === 0

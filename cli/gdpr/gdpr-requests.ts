@@ -17,7 +17,7 @@ const NOT_DECIDED = 1;
 
 type Decision = 'approve' | 'decline';
 
-/** The commands of `millrace gdpr` that ask for something, and tell what becomes of it. */
+/** Adds the commands of `millrace gdpr` that make requests and show their state. */
 export function addGdprRequestCommands(gdpr: Command, run: Run): void {
   addAsking(gdpr, run, 'access', 'ask for all data of users: an archive for each of them');
   addAsking(gdpr, run, 'delete', 'ask for the deletion of all data of users').option(...YES);
@@ -55,7 +55,7 @@ function addAsking(gdpr: Command, run: Run, type: GdprRequest['type'], descripti
     .action((users: string[], options: AskOptions) => run((context) => ask(context, type, users, options)));
 }
 
-/** Nothing is asked for twice, however often the request is sent. */
+/** Sends a request with an idempotency key, so that a repetition makes no second one. */
 async function ask(
   context: CommandContext,
   type: GdprRequest['type'],
@@ -121,7 +121,7 @@ async function list(
   return 0;
 }
 
-/** Decides on each, whatever becomes of the others; of several it says which. */
+/** Decides on each request, even if another fails; names each of several. */
 async function decideAll(context: CommandContext, ids: readonly string[], decision: Decision): Promise<number> {
   if (ids.length === 1) return decide(context, ids[0]!, decision);
   let failed = 0;

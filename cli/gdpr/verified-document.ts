@@ -1,3 +1,4 @@
+/** Verifies signed documents: receipts and manifests. */
 import { type SignatureState, type SigningKey, verifyDocument } from '../../domain/core/signed-document.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import { type DeletionList, deletionListSchema } from '../../domain/gdpr/deletion-list.ts';
@@ -12,7 +13,6 @@ type Facts =
 
 /** Facts about a signed document. */
 type VerifiedDocument = Facts & {
-  /** Its id, by its own statement. */
   id: string | null;
   signature: SignatureState;
   keyId: string | null;
@@ -44,7 +44,7 @@ function factsOf(document: object): Facts {
   return { kind: 'unknown', facts: null };
 }
 
-/** Signed as it is, of a form that is known, and of an erasure that it left nothing. */
+/** Returns whether the document's signature and form are valid and, for an erasure, nothing was left. */
 export function isSound(verified: VerifiedDocument): boolean {
   return verified.signature === 'valid' && verified.kind !== 'unknown' && survivorsOf(verified) === 0;
 }

@@ -34,7 +34,7 @@ async function verify({ stdin, console }: CommandContext, file: string, { jwks, 
   return ok ? 0 : 1;
 }
 
-/** Returns each receipt in an answer of the server, with or without its envelope. */
+/** Returns the receipts in a server's answer, with or without its envelope. */
 function documentsIn(given: object): object[] {
   const { result = given } = given as { result?: object };
   const { receipts, items = receipts } = result as { receipts?: unknown; items?: unknown };

@@ -1,3 +1,4 @@
+/** Lists the errors of an import, a feed's request or a run, as tables, JSON or CSV. */
 import { pipeline } from 'node:stream';
 import { Option } from 'commander';
 import pick from 'stream-json/filters/pick.js';
@@ -10,16 +11,16 @@ import { escapeControls } from '../core/readable.ts';
 import { type Column, fixedHead, fixedRow } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 
-/** A row of an import or a record of a run that was not written, or not wholly. */
+/** A row of an import or a record of a run that was not fully written. */
 type ListedError = {
   line: number;
   error_type: string;
   customer_id: string | null;
   key: string | null;
   message: string;
-  /** Key of the record at a destination other than attributes. */
+  /** The record's key at a destination other than attributes. */
   record_key?: Record<string, unknown> | null;
-  /** The cell's in a table whose columns are mapped. */
+  /** The cell's column in a table with mapped columns. */
   column?: string | null;
   /** The re-drive that brought the row after all. */
   redriven_by: string | null;
@@ -27,28 +28,27 @@ type ListedError = {
 
 export type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
 
-/** A list of errors as the server answers with it. */
+/** A list of errors in the server's answer. */
 type ErrorSource = {
   reply: AsyncIterable<Uint8Array>;
-  /** Where they stand in the answer. */
+  /** The member that contains them. */
   member: string;
   /** Name of line 0: the whole file, or the first value of a feed. */
   lineZero: string;
-  /** Names of the columns. */
   heads: ErrorHeads;
 };
 
-/** `column`: of tables alone. */
+/** `column`: only for tables. */
 type ErrorHeads = { line: string; customer: string; key: string; column?: string };
 
 /** Heads for an import, whose rows are lines of a file. */
 export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
-/** The import is of a table, whose cells have columns. */
+/** Heads for an import of a table, whose cells have columns. */
 export const TABLE_HEADS: ErrorHeads = { ...IMPORT_HEADS, column: 'column' };
-/** Heads for a run, whose records have ordinals, and keys of their own at destinations other than attributes. */
+/** Heads for a run, whose records have ordinals, and keys of their own for destinations other than attributes. */
 export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };
 
-/** So many errors are printed at a time. */
+/** Number of errors that are printed at a time. */
 const PAGE = 100;
 const columns = ({ line, customer, key, column }: ErrorHeads): Column[] => [
   { head: line, width: 9 },
@@ -59,7 +59,7 @@ const columns = ({ line, customer, key, column }: ErrorHeads): Column[] => [
   { head: 'reason', width: 40 },
 ];
 
-/** The options that all lists of errors take. */
+/** Returns the options of all lists of errors. */
 export function errorOptions({ json, csv }: { json: string; csv: string }): Option[] {
   return [
     new Option('--type <error_type>', 'only those of one type, such as INVALID_VALUE'),
@@ -69,7 +69,7 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
   ];
 }
 
-/** Prints errors as they come: there may be millions. */
+/** Prints errors as they arrive: there may be millions. */
 export async function printErrorList(
   context: CommandContext,
   source: ErrorSource,
@@ -85,11 +85,11 @@ export async function printErrorList(
   return 0;
 }
 
-/** The errors within the answer, one after another, so that the list need not fit into memory. */
+/** Yields the errors in the answer one by one, so that the list need not fit into memory. */
 async function* parseErrors(server: Server, { reply, member }: ErrorSource): AsyncGenerator<ListedError> {
   const parser = pick.withParserAsStream({ filter: `result.${member}`, packValues: true, streamValues: false });
   try {
-    // An error in any stream ends the last one with it.
+    // A failure on the way ends the last stream with its error.
     const elements = pipeline(reply, parser, streamArray.asStream(), () => {}) as AsyncIterable<{ value: ListedError }>;
     for await (const { value } of elements) yield value;
   } catch (error) {
@@ -141,7 +141,7 @@ function cellsOf(
   ];
 }
 
-/** The value alone where there is one, else each with its name. */
+/** Returns a single value alone, several with their names. */
 function sayKey(key: Record<string, unknown>): string {
   const parts = Object.entries(key).map(
     ([field, value]) => [field, typeof value === 'string' ? value : stringify(value)] as const,

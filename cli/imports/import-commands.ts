@@ -1,3 +1,4 @@
+/** The command `millrace imports`: imports files, re-drives them, and shows their errors. */
 import { openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -19,7 +20,7 @@ import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList, TABLE_H
 import { hasEnded } from './import-status.ts';
 import { findSorKey } from './sor-key.ts';
 
-/** How the file is read, where it does not tell by itself. */
+/** Adds the options for reading a file that does not describe itself. */
 const withFileOptions = (command: Command) =>
   command
     .addOption(new Option('--delimiter <delimiter>', 'what stands between its fields').choices([...DELIMITERS, 'tab']))
@@ -55,7 +56,7 @@ const addImportCommand = (program: Command, run: Run) =>
       ),
   ).action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));
 
-/** Starts an import, shows how far it is, and prints what became of the rows. */
+/** Starts an import, shows its progress, and prints the result of its rows. */
 async function importFile(context: CommandContext, source: string, options: ImportOptions): Promise<number> {
   const { server, console, terminal } = context;
   const id = await startImport(context, source, options);
@@ -86,7 +87,7 @@ const addRedriveCommand = (program: Command, run: Run) =>
     run((context) => redrive(context, id, file, options)),
   );
 
-/** Imports the file as a child of the import, and prints what became of the rows of both. */
+/** Imports the file as a re-drive of the import, and prints the results of both. */
 async function redrive(
   context: CommandContext,
   parentId: string,
@@ -153,7 +154,7 @@ function addErrorsCommand(program: Command, run: Run): void {
     command.addOption(option);
 }
 
-/** Prints what became of each row that changed nothing. */
+/** Prints why each row changed nothing. */
 async function printErrors(
   context: CommandContext,
   id: string,
@@ -199,7 +200,6 @@ const COMMANDS = [
   addCancelCommand,
 ];
 
-/** The commands about imports. */
 export function addImportCommands(program: Command, run: Run): void {
   for (const addCommand of COMMANDS) addCommand(program, run);
 }
@@ -208,12 +208,11 @@ const ROWS = '{bar} {percentage}% | {rows} rows | {rate} rows/s | {left} left';
 const WAITING = '{stage} | {rows} rows';
 const FETCHING = 'fetching the file | {fetched} MiB';
 
-/** How an import stands now. */
 function viewImport(client: Client, id: string): Promise<ImportProgress> {
   return client.viewImport({ params: { import_id: id } });
 }
 
-/** Shows how far an import is until it has ended. */
+/** Shows an import's progress until it has ended. */
 function followImport(context: CommandContext, id: string): Promise<ImportProgress> {
   return follow<ImportProgress>(context, {
     view: () => viewImport(context.client, id),
@@ -244,7 +243,7 @@ function timeLeft({ expected_end_at: end, ended_at: ended }: ImportProgress): st
   return `${Math.max(0, Math.round((Date.parse(end) - Date.now()) / 1000))} s`;
 }
 
-/** How the file is read. */
+/** Options for reading the file. */
 type FileOptions = {
   delimiter?: Delimiter | 'tab';
   encoding?: Encoding;
@@ -258,16 +257,16 @@ type ImportOptions = FileOptions & {
   sor: string;
   apiKey?: string | undefined;
   dryRun?: boolean;
-  /** The import of which this one brings the corrected rows. */
+  /** The import whose rows this one corrects. */
   redriveOf?: string;
   /** For a table: the customer's column, and the others, each as `column=attribute`. */
   customer?: string;
   map?: string[];
-  /** For the server's fetching of a URL, each as `Name: value`. */
+  /** Headers for the server's request of a URL, each as `Name: value`. */
   header?: string[];
 };
 
-/** Sends a file, or names the URL that the server fetches it from, and returns the import's identifier. */
+/** Sends a file, or the URL that the server fetches, and returns the import's identifier. */
 async function startImport(context: CommandContext, source: string, options: ImportOptions): Promise<string> {
   const isUrl = /^https?:\/\//i.test(source);
   const requestHeaders = parseHeaders(options.header ?? [], isUrl);
@@ -296,7 +295,7 @@ async function startImport(context: CommandContext, source: string, options: Imp
   return id;
 }
 
-/** The last = of a pair separates it: names of columns are less tidy than keys. */
+/** Splits pairs at the last =, because names of columns may contain one and keys do not. */
 function mappingOf({ customer, map = [] }: ImportOptions): ColumnMapping | undefined {
   if (customer === undefined && map.length === 0) return undefined;
   if (customer === undefined)
@@ -324,7 +323,7 @@ async function openFile(path: string): Promise<Blob> {
   return refuse(400, 'unreadable', `${path} cannot be read: it is no file.`);
 }
 
-/** A header may be a secret: a wrong one is not quoted. */
+/** Does not quote a wrong header: it may be a secret. */
 function parseHeaders(headers: string[], isUrl: boolean): Record<string, string> {
   if (headers.length > 0 && !isUrl) return refuse(400, 'bad_header', '--header is for an import by URL only.');
   return Object.fromEntries(
@@ -336,12 +335,12 @@ function parseHeaders(headers: string[], isUrl: boolean): Record<string, string>
   );
 }
 
-/** The exit status for an import that has ended: 0 when the whole file was read and no row failed, else 2. */
+/** Returns the exit status for an import that has ended: 0 if the whole file was read and no row failed, else 2. */
 function exitStatus({ state, rows, defect }: ImportProgress): number {
   return state === 'finished' && rows.failed === 0 && defect === null ? 0 : 2;
 }
 
-/** Returns the outcome of an import for people to read. */
+/** Describes an import's result for people. */
 function report(status: ImportProgress, terminal: Terminal): string {
   const { import_id: id, state, rows, failure, defect } = status;
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];
@@ -362,7 +361,7 @@ function report(status: ImportProgress, terminal: Terminal): string {
   return lines.join('\n');
 }
 
-/** Warns of ids that may be of the same people; nothing if there are none. */
+/** Warns of ids that may belong to the same people; returns nothing if there are none. */
 function similarIds(similar: ImportProgress['similar_ids']): string[] {
   if (similar === null || similar.count === 0) return [];
   const shown = similar.examples.map(
@@ -376,7 +375,7 @@ function similarIds(similar: ImportProgress['similar_ids']): string[] {
   ];
 }
 
-/** Nothing of a file of CSV as it is most often. */
+/** Describes the file's format; nothing for usual CSV. */
 function sayFormat({
   format,
   delimiter,

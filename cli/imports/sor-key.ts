@@ -1,7 +1,7 @@
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
 
-/** A key of the System of Records, fetched by the token. */
+/** Fetches a key of the System of Records with the token. */
 export async function findSorKey(
   { server, client }: Pick<CommandContext, 'server' | 'client'>,
   sor: string,

@@ -1,10 +1,11 @@
+/** Shows the progress of a job until it has ended. */
 import { setTimeout as delay } from 'node:timers/promises';
 import progress, { type GenericFormatter, SingleBar } from 'cli-progress';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { untilAnswered } from '../core/until-answered.ts';
 
-/** Work that the command line polls until it has ended. */
+/** A job that is polled until it has ended. */
 export type Followed<T> = {
   view(): Promise<T>;
   hasEnded(now: T): boolean;
@@ -12,14 +13,14 @@ export type Followed<T> = {
   /** Its name, and the commands that follow and cancel it later. */
   name: string;
   toFollow: string;
-  /** Null: nothing ends it. */
+  /** Null if no command ends it. */
   toCancel: string | null;
 };
 
 export type Shown = {
-  /** A format of cli-progress, whose members in braces stand beside it. */
+  /** A format of cli-progress; its variables are members of this value. */
   phase: string;
-  /** Where the bar is, of how much. */
+  /** Position of the bar. */
   value: number;
   total: number;
   [member: string]: string | number;
@@ -27,13 +28,13 @@ export type Shown = {
 
 const FIRST_POLL_MS = 250;
 const LAST_POLL_MS = 2_000;
-/** As a shell has it for a command that Ctrl-C ended. */
+/** Exit status of a shell for a command that Ctrl-C ended. */
 const INTERRUPTED = 130;
 
 const format: GenericFormatter = (options, params, payload: { phase: string }) =>
   progress.Format.Formatter({ ...options, format: payload.phase }, params, payload);
 
-/** Shows how far something is until it has ended; nothing with `--json`. Ctrl-C ends the showing, not what is shown. */
+/** Shows progress until the end; nothing with `--json`. Ctrl-C ends the display, not the job. */
 export async function follow<T>(
   { stderr, console, terminal: { command }, isJson }: CommandContext,
   followed: Followed<T>,
@@ -48,7 +49,7 @@ export async function follow<T>(
     console.error(`The ${name} goes on. To follow it: ${command} ${toFollow}${cancelHint}`);
     process.exit(INTERRUPTED);
   };
-  process.on('SIGINT', leave); // not once: a second one would end the process before it has said so
+  process.on('SIGINT', leave); // not `once`: a second signal would end the process before it has printed its message
   try {
     return await watch(followed, bar, (text) => console.error(text));
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { ImportProgress } from '../../api/client.ts';
 
-/** A line about the error of Millrace itself that keeps a job, if there is one. */
+/** Returns a line about the error of Millrace that blocks a job, if there is one. */
 export function internalErrorLines(error: ImportProgress['internal_error']): string[] {
   return error === null
     ? []

@@ -7,7 +7,6 @@ import { readJsonObject } from '../core/read-json.ts';
 import { printable, table } from '../core/table.ts';
 import { resolveEnd } from './sync-ends.ts';
 
-/** A JSON schema. */
 type Settings = { properties: Record<string, { writeOnly?: true }>; required?: string[] };
 type AddOptions = { connector: string; settings: string };
 type UpdateOptions = { name?: string; settings?: string };
@@ -16,7 +15,7 @@ type SideOptions = { as?: 'source' | 'destination' | 'alerts' };
 const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
 const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
 const AS = ['--as <side>', 'source, destination or alerts, of a connector that is several'] as const;
-/** It was done, and the connection does not work. */
+/** Exit status if the check ran and the connection does not work. */
 const DOES_NOT_WORK = 2;
 
 export function addConnectionsCommand(program: Command, run: Run): void {
@@ -96,7 +95,7 @@ async function listConnectors({ client, console, terminal: { width } }: CommandC
   return 0;
 }
 
-/** Optional ones in brackets, secret ones with a star. */
+/** Lists settings, optional ones in brackets, secret ones with a star. */
 function settingList({ properties, required = [] }: Settings): string {
   return Object.entries(properties)
     .map(([name, { writeOnly }]) => {
@@ -163,7 +162,7 @@ async function remove(context: CommandContext, given: string, { yes }: YesOption
   return 0;
 }
 
-/** The connection with an identifier, or else with a name that no other one has. */
+/** Finds the connection with an identifier, or else with a unique name. */
 async function findConnection(client: Client, given: string): Promise<Connection> {
   const connections = await Array.fromAsync(client.each.listConnections());
   const found = resolveEnd({ connection: connections, sor: [] }, 'connection', given);

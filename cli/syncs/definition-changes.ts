@@ -3,10 +3,10 @@ import { stringify } from '../../api/client.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { type Path, sayPath } from './sync-members.ts';
 
-/** A member that differs; undefined where there is none. */
+/** A member that differs; undefined if it is missing. */
 export type Change = { path: string; before: unknown; after: unknown };
 
-/** Returns the differences of two JSON values, by the innermost members that both have. */
+/** Returns the differences between two JSON values, by the innermost members that both have. */
 export function changesBetween(before: unknown, after: unknown, path: Path = []): Change[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (Array.isArray(before) && Array.isArray(after)) {
@@ -18,7 +18,6 @@ export function changesBetween(before: unknown, after: unknown, path: Path = [])
   return [...members].flatMap((member) => changesBetween(before[member], after[member], [...path, member]));
 }
 
-/** `path: before → after`. */
 export function sayValueChange(name: string, before: unknown, after: unknown): string {
   return `${name}: ${sayValue(before)} → ${sayValue(after)}`;
 }

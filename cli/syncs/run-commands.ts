@@ -16,7 +16,7 @@ type RunErrorsOptions = ErrorsOptions & { open?: true };
 
 const RUNS: RunsOfCommand<FoundSyncRun> = { command: 'syncs', view: viewRun, shown: shownRun, tell };
 
-/** The commands of `millrace syncs` that start runs, or are about one. */
+/** Adds the commands of `millrace syncs` that start or show runs. */
 export function addSyncRunCommands(syncs: Command, run: Run, sync: readonly [string, string]): void {
   addStarting(syncs, run, sync);
   addRunCommands(syncs, run, RUNS, [
@@ -149,7 +149,7 @@ function paramsOf({ sync_id, run_id }: FoundSyncRun): { sync_id: string; run_id:
   return { sync_id, run_id };
 }
 
-/** A row for each change of each record; only the first of a record's rows names it. */
+/** Returns a table with a row for each change; only the first row of a record names it. */
 function sampleTable(records: SampledRecord[], width: number | null): string {
   const rows = records.flatMap((record) =>
     changesOf(record).map((change, index) =>

@@ -7,12 +7,15 @@ import { hasEnded } from '../imports/import-status.ts';
 import type { Shown } from '../jobs/follow.ts';
 import { troubleLines, waitOf } from '../jobs/runs.ts';
 
-/** The exit status for a run that has ended: 0 when it finished, no record failed and nothing was held back, else 2. */
+/**
+ * Returns the exit status for a run that has ended: 0 if it finished, no record failed and no removal was held back,
+ * else 2.
+ */
 export function runExitStatus({ state, records, removal }: FoundSyncRun): number {
   return state === 'finished' && records.failed === 0 && removal?.state !== 'held' ? 0 : 2;
 }
 
-/** How a run stands, or what became of it, for people to read. */
+/** Describes a run's state or result for people. */
 export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   const {
     run_id: id,
@@ -91,7 +94,7 @@ function progressOf(run: FoundSyncRun): string[] {
   return [...counts, `${Math.round(rate ?? 0)} records/s`, `${(bytes / 2 ** 20).toFixed(1)} MiB`];
 }
 
-/** Since it began, or was asked for. */
+/** Returns the time since it began or was requested. */
 function elapsed({ received_at: received, started_at: started, ended_at: ended }: FoundSyncRun): string {
   const end = ended === null ? Date.now() : Date.parse(ended);
   return duration(end - Date.parse(started ?? received));

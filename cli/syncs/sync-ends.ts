@@ -3,7 +3,7 @@ import { resolveNamed } from '../core/nearest.ts';
 
 type Named = { identifier: string; name: string };
 
-/** Sources and destinations that syncs may use. */
+/** Connections and SoRs that syncs may use. */
 export type SyncEnds = { connection: Named[]; sor: Named[] };
 
 const WORDS = { connection: ['connection', 'connections'], sor: ['System of Records', 'Systems of Records'] } as const;
@@ -12,7 +12,7 @@ export async function listSyncEnds(client: Client): Promise<SyncEnds> {
   return { connection: await Array.fromAsync(client.each.listConnections()), sor: await client.listSystemsOfRecords() };
 }
 
-/** The identifier of what has this identifier or name; or what is wrong with it. */
+/** Returns the identifier for this identifier or name, or what is wrong with it. */
 export function resolveEnd(
   ends: SyncEnds,
   kind: keyof SyncEnds,
@@ -22,7 +22,7 @@ export function resolveEnd(
   return 'found' in resolved ? { identifier: resolved.found.identifier } : resolved;
 }
 
-/** The name where it is nobody else's, else the identifier. */
+/** Returns the name if it is unique, else the identifier. */
 export function nameEnd(ends: SyncEnds, kind: keyof SyncEnds, identifier: string): string {
   const name = ends[kind].find((end) => end.identifier === identifier)?.name;
   const found = name === undefined ? null : resolveEnd(ends, kind, name);

@@ -1,3 +1,4 @@
+/** Reads syncs from YAML files, with the position of each member for messages. */
 import {
   type Document,
   isAlias,
@@ -13,12 +14,12 @@ import type { ProcessIo } from '../core/command-context.ts';
 import { readText } from '../core/read-text.ts';
 import { type Path, unknownMembers } from './sync-members.ts';
 
-/** A sync as a file has it. */
+/** A sync in a file. */
 export type SyncDocument = {
-  /** Empty where it has none, which has been told. */
+  /** Empty if it is missing, which is reported. */
   name: string;
   body: Record<string, unknown>;
-  /** Where a member stands, or what is nearest to it. */
+  /** Returns the position of a member, or of the nearest one. */
   where(path: Path): Place;
 };
 
@@ -28,12 +29,12 @@ export type Problem = { place: Place; message: string };
 
 type Parsed = Document.Parsed<ParsedNode, true>;
 
-/** `file:line:column`, as editors and terminals know it. */
+/** Returns `file:line:column`, as editors and terminals use it. */
 export function sayPlace({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
-/** The syncs of a YAML file, `-` for standard input, as far as they can be read; what is wrong joins `problems`. */
+/** Reads the syncs of a YAML file, or standard input for `-`, and adds faults to `problems`. */
 export async function readSyncFile(
   io: Pick<ProcessIo, 'stdin'>,
   path: string,
@@ -46,7 +47,7 @@ export async function readSyncFile(
     const { line, col: column } = lines.linePos(offset);
     return { file, line, column };
   };
-  // An empty document, as after a last ---, is nothing; a file of nothing else is a mistake.
+  // An empty document, as after a last ---, is ignored; a file without others is a fault.
   const documents = parseAllDocuments(content, {
     lineCounter: lines,
     prettyErrors: false,
@@ -80,7 +81,7 @@ function readDocument(document: Parsed, at: (offset: number) => Place, problems:
   return [{ name: '', body, where }];
 }
 
-/** Or why it is none. */
+/** Returns the document as an object, or why it is none. */
 function toObject(document: Parsed): Record<string, unknown> | string {
   if (!isMap(document.contents)) return 'is no sync: write its members as name: …, source: …, destination: …';
   try {
@@ -90,7 +91,7 @@ function toObject(document: Parsed): Record<string, unknown> | string {
   }
 }
 
-/** JSON has no infinity, and what a double can't hold would be another number. */
+/** Finds infinities, which JSON lacks, and numbers that a double would change. */
 function unfitNumbers(document: Parsed, at: (offset: number) => Place): Problem[] {
   const problems: Problem[] = [];
   visit(document, {
@@ -103,7 +104,7 @@ function unfitNumbers(document: Parsed, at: (offset: number) => Place): Problem[
   return problems;
 }
 
-/** Returns the offset of a member's name, or of an element; for a missing one, the offset of its container. */
+/** Returns the offset of a member's name or an element; for a missing one, that of its parent. */
 function offsetOf(document: Parsed, path: Path): number {
   let node: unknown = document.contents;
   let offset = document.contents?.range[0] ?? 0;

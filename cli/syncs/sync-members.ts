@@ -1,10 +1,10 @@
 import { SYNC_MEMBERS } from '../../domain/syncs/sync-members.ts';
 import { nearestOf } from '../core/nearest.ts';
 
-/** The way to a member: names, and the places of elements. */
+/** The path to a member: names, and indexes of elements. */
 export type Path = (string | number)[];
 
-/** Members that no sync has: those of a typo. */
+/** Returns members that no sync has, such as typos. */
 export function unknownMembers(value: unknown, path: Path = []): { path: Path; message: string }[] {
   if (Array.isArray(value)) return value.flatMap((element, index) => unknownMembers(element, [...path, index]));
   const place = path.filter((step) => typeof step === 'string').join('.');
@@ -17,12 +17,11 @@ export function unknownMembers(value: unknown, path: Path = []): { path: Path; m
   });
 }
 
-/** As `mapping.fields.2.to`. */
 export function sayPath(path: Path): string {
   return path.join('.');
 }
 
-/** Parses the paths that `sayPath` and the server write. */
+/** Reads a path as `sayPath` and the server write it. */
 export function parsePath(element: string): Path {
   return element.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }

@@ -1,3 +1,4 @@
+/** Plans what files of syncs would change on the server. */
 import type { BodyOf, Client, Sync } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
@@ -8,10 +9,10 @@ import { type Problem, readSyncFile, sayPlace, type SyncDocument } from './sync-
 import { parsePath } from './sync-members.ts';
 import { definitionOf, listSyncs } from './sync-record.ts';
 
-/** Plan for a sync in a file. */
+/** The planned change of a sync. */
 export type PlannedSync = {
   name: string;
-  /** With all that the file leaves out. */
+  /** Includes everything that the file leaves out. */
   definition: BodyOf<'createSync'>;
   /** The sync of that name on the server. */
   existing: Sync | null;
@@ -20,10 +21,7 @@ export type PlannedSync = {
 
 export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: Sync[] };
 
-/**
- * Plans what files would change in the server's syncs. Refuses them, naming all that is wrong in any of them, unless
- * each one is right.
- */
+/** Plans the changes of the server's syncs. Refuses all files, naming every fault, unless each sync is valid. */
 export async function planSyncs({ client, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
   const problems: Problem[] = [];
   const documents: SyncDocument[] = [];
@@ -40,11 +38,11 @@ export async function planSyncs({ client, stdin }: CommandContext, paths: string
   return { syncs, onlyOnServer: there.filter(({ name }) => !names.has(name)) };
 }
 
-/** By the wire name of a member; of the whole sync it is ''. */
+/** `element`: a member's wire name, or '' for the whole sync. */
 type FieldError = { element: string; message: string };
 type Found = { ends: SyncEnds; there: Sync[]; problems: Problem[] };
 
-/** Null where something is wrong with it, which joins the problems. */
+/** Plans one sync; returns null if it has faults, which are added to the problems. */
 async function planSync(
   client: Client,
   document: SyncDocument,
@@ -55,7 +53,7 @@ async function planSync(
   problems.push(...errors.map((error) => problemOf(document, error)));
   const existing = there.find((sync) => sync.name === name) ?? null;
   try {
-    // A name that is missing would hide what the server has to say of the rest.
+    // A missing name would hide the server's other findings.
     const asked = { ...resolved, name: name || '?', ...(existing ? { sync_id: existing.identifier } : {}) };
     const answer = await client.validateSync({ body: asked as never });
     const definition = definitionOf(answer.definition);
@@ -63,8 +61,7 @@ async function planSync(
   } catch (error) {
     if (!(error instanceof Refusal) || (error.http !== 400 && error.http !== 409)) throw error;
     const messages = error.extra.messages ?? [{ element: '', message: error.message }];
-    // A misspelt member was found before, with the nearest one named.
-    // So was a name that nothing has, or several, and that the sync has none.
+    // Misspelled members, and missing, unknown or ambiguous names, were found before, with better advice.
     const isKnown = ({ element }: FieldError) =>
       errors.some((known) => known.element === element) ||
       (element === 'name' && name === '') ||
@@ -92,7 +89,7 @@ function sameNames(documents: SyncDocument[]): Problem[] {
   });
 }
 
-/** By the order of the files, then of their lines. */
+/** Sorts by the order of the files, then by line. */
 function inOrder(problems: Problem[]): string[] {
   const files = [...new Set(problems.map(({ place }) => place.file))];
   const byPlace = problems.toSorted(
@@ -102,7 +99,7 @@ function inOrder(problems: Problem[]): string[] {
   return byPlace.map(({ place, message }) => printable(`${sayPlace(place)}: ${message}`));
 }
 
-/** With identifiers for names. What is no text is left for the server to refuse. */
+/** Replaces names by identifiers. The server refuses values that are not texts. */
 function resolveNames(
   body: Record<string, unknown>,
   ends: SyncEnds,

@@ -6,7 +6,7 @@ export function listSyncs(client: Client): Promise<Sync[]> {
   return Array.fromAsync(client.each.listSyncs());
 }
 
-/** The sync with an identifier, or else with a name. */
+/** Finds the sync with an identifier, or else with a name. */
 export async function findSync(client: Client, given: string): Promise<Sync> {
   const syncs = await listSyncs(client);
   const found = syncs.find(({ identifier }) => identifier === given) ?? syncs.find(({ name }) => name === given);
@@ -23,7 +23,7 @@ export async function findSync(client: Client, given: string): Promise<Sync> {
   );
 }
 
-/** As a body has it: what else an answer tells of the ends is left out. */
+/** Returns the definition as a request's body has it, without the other members of an answer. */
 export function definitionOf(sync: SyncDefinition): BodyOf<'createSync'> {
   return {
     name: sync.name,

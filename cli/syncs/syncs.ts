@@ -10,7 +10,7 @@ import { listSyncEnds, nameEnd } from './sync-ends.ts';
 import { planSyncs } from './sync-plan.ts';
 import { definitionOf, findSync, listSyncs } from './sync-record.ts';
 
-/** Control characters that YAML leaves as they are, and a terminal obeys. */
+/** Control characters that YAML does not escape, and a terminal obeys. */
 const C1 = /[\x7f-\x9f]/g;
 const SYNC = ['<sync>', 'its name, or its identifier'] as const;
 

@@ -1,3 +1,4 @@
+/** Connector that runs an Airbyte source as a command. */
 import { z } from 'zod';
 import { isObject, parseExactJson } from '../../domain/json/exact-json.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
@@ -37,7 +38,7 @@ const catalog = z.looseObject({ streams: z.array(airbyteStream) });
 
 type AirbyteStream = z.output<typeof airbyteStream>;
 
-/** Null where it is none. */
+/** Returns null for any other value. */
 function readCatalog(told: unknown): AirbyteStream[] | null {
   const read = catalog.safeParse(told);
   return read.success ? read.data.streams : null;
@@ -46,7 +47,7 @@ function readCatalog(told: unknown): AirbyteStream[] | null {
 function streamOf(stream: AirbyteStream): Stream {
   const fields = schemaFields(stream.json_schema);
   const paths = stream.source_defined_primary_key ?? [];
-  // A key within an object is none that a record could be named by here.
+  // A key inside an object cannot name a record here.
   const key = paths.every((path) => path.length === 1) ? paths.flat() : [];
   return { name: nameOf(stream), fields, key, incremental: incrementalOf(stream, fields) };
 }
@@ -61,7 +62,7 @@ function findStream(streams: AirbyteStream[], name: string): AirbyteStream {
   return found;
 }
 
-/** ConfiguredAirbyteCatalog with just this stream. */
+/** Returns a ConfiguredAirbyteCatalog with only this stream. */
 function configured(stream: AirbyteStream, { mode, cursorField }: Reading): unknown {
   const cursor = cursorField === null ? (stream.default_cursor_field ?? []) : [cursorField];
   return {
@@ -83,7 +84,7 @@ function nameOf({ name, namespace }: { name: string; namespace?: string | null |
 
 const ORDERED = new Set(['string', 'date', 'datetime', 'integer', 'number']);
 
-/** The source's own cursor, or the field that a user names; the one that it proposes comes first. */
+/** Returns the source's own cursor, or the fields that a user may choose, its default first. */
 function incrementalOf(stream: AirbyteStream, fields: Field[]): Stream['incremental'] {
   if (!stream.supported_sync_modes?.includes('incremental')) return { fields: [] };
   if (stream.source_defined_cursor) return 'own';
@@ -95,7 +96,7 @@ function incrementalOf(stream: AirbyteStream, fields: Field[]): Stream['incremen
 const catalogs = handedOver<AirbyteStream[]>();
 
 /**
- * Any Airbyte source that can be run as a command (Airbyte protocol, version 0:
+ * Runs any Airbyte source as a command (Airbyte protocol, version 0:
  * https://docs.airbyte.com/platform/understanding-airbyte/airbyte-protocol). The cursor is the text of its state.
  */
 export const airbyte = connector({
@@ -130,7 +131,7 @@ async function* readSource(
 ): AsyncGenerator<Batch> {
   const source = findCommand('airbyte', settings, context);
   const stream = findStream(catalogs.find(context, settings) ?? (await discovered(source, context)), reading.stream);
-  // Others start a full reading over, whatever state they are given.
+  // Other sources restart a full reading, whatever state they get.
   const isResumable = reading.mode === 'incremental' || stream.is_resumable === true;
   const cursor = isResumable ? reading.cursor : null;
   const taking = {
@@ -154,7 +155,7 @@ async function* readSource(
       yield* take(line, taking);
     taking.voice.throwFailure();
   } catch (error) {
-    // What came before the failure stands, and its state is where reading goes on.
+    // Records before the failure are kept, and reading continues from their state.
     if (!context.signal.aborted) yield* taking.batches.rest();
     taking.voice.throwFailure();
     throw error;
@@ -174,7 +175,7 @@ function take(line: Line, { stream, isResumable, batches, state, voice }: Taking
   const message = messageOf(line);
   if (typeof message === 'string') {
     if (line.text.trimStart().startsWith('{')) return batches.add(malformed(line.text, message), line.bytes);
-    // Libraries print; only what begins as a message was meant to be one.
+    // Libraries print, too; only a line that begins as a message must be one.
     voice.say(line.text);
     return [];
   }
@@ -192,7 +193,7 @@ function isOf(record: Record<string, unknown>, stream: AirbyteStream): boolean {
   return record['stream'] === stream.name && (record['namespace'] ?? null) === (stream.namespace ?? null);
 }
 
-/** What the source's own specification requires and the config does not have. */
+/** Refuses a config without members that the source's specification requires. */
 async function checkMembers(source: NamedCommand, settings: CommandSettings, context: ConnectorContext): Promise<void> {
   const spec = await answer(source, 'SPEC', ['spec'], context);
   const specification = isObject(spec) ? spec['connectionSpecification'] : undefined;
@@ -211,7 +212,7 @@ async function discovered(source: NamedCommand, context: ConnectorContext): Prom
   return streams.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
-/** What the one message holds that a source answers with. */
+/** Returns the content of the one message with which a source answers. */
 async function answer(
   source: NamedCommand,
   type: 'SPEC' | 'CONNECTION_STATUS' | 'CATALOG',
@@ -243,14 +244,13 @@ function configFile({ config }: NamedCommand): CommandFile {
 }
 
 type AirbyteState = {
-  /** Takes what a STATE message holds, and gives the text that the source wants back with --state. */
+  /** Takes the content of a STATE message, and returns the text for the option --state. */
   take(state: unknown): string;
 };
 
 /**
- * The source's state as it is passed back (Airbyte protocol, version 0): of streams and of all together as a list of
- * their last messages; of the first kind as the object itself. A later message stands for an earlier one of the same
- * stream.
+ * Keeps the source's state to pass it back (Airbyte protocol, version 0): for STREAM and GLOBAL a list of the last
+ * messages, for LEGACY the object itself. A later message replaces an earlier one of the same stream.
  */
 export function airbyteState(cursor: Cursor | null): AirbyteState {
   const known = new Map<string, unknown>();
@@ -262,7 +262,7 @@ export function airbyteState(cursor: Cursor | null): AirbyteState {
       const message = isObject(state) ? state : {};
       const kind = message['type'];
       if (kind !== 'STREAM' && kind !== 'GLOBAL') return JSON.stringify(message['data'] ?? {});
-      // What else is in it counts records, and is not asked for.
+      // Its other members are counts of records.
       const member = kind.toLowerCase();
       if (kind === 'GLOBAL') known.clear();
       known.set(placeOf(message), { type: kind, [member]: message[member] });
@@ -281,13 +281,13 @@ const LOGGED_LINES = 1_000;
 const LOGGED_LETTERS = 2_000;
 const LEVELS = new Set(['FATAL', 'ERROR', 'WARN', 'INFO']);
 
-/** What an Airbyte source says about itself: its LOG and TRACE messages. */
+/** Messages of an Airbyte source about itself: LOG and TRACE. */
 type SourceVoice = {
-  /** Passes on a LOG, remembers a TRACE; others it leaves alone. */
+  /** Passes on a LOG, remembers a TRACE, and ignores others. */
   hear(message: Message): void;
-  /** A line for the run's log. */
+  /** Writes a line into the run's log. */
   say(text: string): void;
-  /** Refuses where the source has told of an error. */
+  /** Refuses if the source has reported an error. */
   throwFailure(): void;
 };
 
@@ -306,7 +306,7 @@ function sourceVoice({ name, redact }: NamedCommand, { log, signal }: ConnectorC
     const { error, stream_status: status } = trace;
     if (trace['type'] === 'ERROR' && isObject(error)) {
       const { message, failure_type: kind } = error;
-      // The stack and the internal message may hold records.
+      // The stack and the internal message may contain records.
       failure = { kind, words: shorten(redact(typeof message === 'string' ? message : 'it does not say why'), 500) };
     }
     if (trace['type'] === 'STREAM_STATUS' && isObject(status)) quietUntil = resetOf(status) ?? quietUntil;
@@ -329,7 +329,7 @@ function sourceVoice({ name, redact }: NamedCommand, { log, signal }: ConnectorC
   };
 }
 
-/** When the outside system counts anew, in ms since 1970, where the source waits for that. */
+/** Returns when the quota resets that the source waits for, in ms since 1970. */
 function resetOf(status: Record<string, unknown>): number | undefined {
   const reasons = Array.isArray(status['reasons']) ? (status['reasons'] as unknown[]) : [];
   for (const reason of reasons) {

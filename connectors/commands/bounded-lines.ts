@@ -1,9 +1,9 @@
 export type Line = {
-  /** Without its end; of a line over the limit, its first part without the word that is cut. */
+  /** The line without its end; for a line over the limit, its beginning without the word that was cut. */
   text: string;
-  /** Of the whole line. */
+  /** Size of the whole line. */
   bytes: number;
   isCut: boolean;
-  /** False for what stands behind the last newline. */
+  /** False for the text after the last newline. */
   isEnded: boolean;
 };

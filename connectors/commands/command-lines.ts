@@ -1,3 +1,4 @@
+/** Runs an operator's command, and reads its output line by line. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
@@ -13,26 +14,26 @@ import type { Line } from './bounded-lines.ts';
 import type { NamedCommand } from './command-settings.ts';
 import type { Command } from './commands-file.ts';
 
-/** A file that stands in for itself among the arguments: written for this call, deleted behind it. */
+/** A temporary file whose path replaces it among the arguments; deleted after the call. */
 export type CommandFile = { name: string; text: string };
 
 export type CommandCall = NamedCommand & {
   args: (string | CommandFile)[];
-  /** What a command that fails is refused as. */
+  /** Status of the refusal if the command fails. */
   error: 'source_refused' | 'transfer_broken';
-  /** How long it may take to end by itself, ms; default GRACE_MS. For tests. */
+  /** Time that it may take to end by itself, in ms; default GRACE_MS. For tests. */
   graceMs?: number;
 };
 
 export const LINE_BYTES = 4 * 1024 * 1024;
 const LOGGED_BYTES = 2 * 1024;
 const LOGGED_LINES = 1_000;
-/** How long we wait for the end of what an ended command had to say. */
+/** Time to wait for the rest of an ended command's messages. */
 const STDERR_MS = 1_000;
 
 /**
- * What a command prints, as it prints it: it waits while nobody takes the next line. It is ended with the reading, by
- * the signal, and when its time is up. Refuses a command that fails, with what it said last.
+ * Yields the lines of a command as it prints them; it waits while no line is taken. The command ends with the reading,
+ * by the signal, or when its time is up. Refuses a command that fails, with its last message.
  */
 export async function* commandLines(call: CommandCall, context: ConnectorContext): AsyncGenerator<Line> {
   context.signal.throwIfAborted();
@@ -74,7 +75,7 @@ async function* linesOf(call: CommandCall, process: CommandProcess, context: Con
     const code = await process.exit;
     const words = await Promise.race([lastWords, delay(STDERR_MS, '', { ref: false })]);
     if (code !== 0) throw failure(call, code, words);
-    // Only of a command that ended well is it a line, and not a part of one.
+    // It is a complete line only if the command ended well.
     if (unended) yield unended;
   } catch (error) {
     context.signal.throwIfAborted();
@@ -97,7 +98,7 @@ function failure({ name, error }: CommandCall, code: number | null, words: strin
   return sourceRefusal(error, `${name} ${how}${words === '' ? '' : `: ${words}`}`);
 }
 
-/** Brings what it says into the log, and gives its last word. */
+/** Writes its messages into the log, and returns the last one. */
 async function logged(stderr: Readable, { name, redact }: CommandCall, { log }: ConnectorContext): Promise<string> {
   let last = '';
   let count = 0;
@@ -109,26 +110,25 @@ async function logged(stderr: Readable, { name, redact }: CommandCall, { log }: 
       if (count <= LOGGED_LINES) log(`${name}: ${line}`);
     }
   } catch {
-    // Destroyed, as it still was open when the command had ended.
+    // The stream was destroyed, because it was still open after the command's end.
   }
   if (count > LOGGED_LINES) log(`${name}: and ${count - LOGGED_LINES} lines more, left out`);
   return last;
 }
 
-/** Libraries put where to read on behind what happened, in brackets. */
+/** Returns whether a line is a message: libraries add lines in brackets about where to read more. */
 function isWord(line: string): boolean {
   return !/^[\s…]*(?:\(.*\)\s*)?$/.test(line);
 }
 
-/** How long a command may take to end by itself, ms. */
+/** Time that a command may take to end by itself, in ms. */
 export const GRACE_MS = 10_000;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Bounds the memory and becomes the command. Beside it, in its process group, stays a watchdog: it waits for the end of
- * descriptor 3, whose other end our process alone holds, so that a command and its files don't outlive us, however we
- * end. The limit is of the memory that can be written (RLIMIT_DATA), since runtimes reserve addresses far beyond their
- * use.
+ * Limits the memory and becomes the command. A watchdog stays in its process group and waits for the end of descriptor
+ * 3, whose other end only our process holds, so that a command and its files don't outlive us, however we end. The
+ * limit applies to writable memory (RLIMIT_DATA), because runtimes reserve addresses far beyond their use.
  */
 const LAUNCHER = `
 (
@@ -147,13 +147,13 @@ exec "$@" 3<&-
 type CommandProcess = {
   stdout: Readable;
   stderr: Readable;
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   exit: Promise<number | null>;
-  /** Ends its whole process group: by SIGTERM, and after the grace by SIGKILL. */
+  /** Ends its whole process group: by SIGTERM, and after the grace period by SIGKILL. */
   end(): Promise<void>;
 };
 
-/** Starts a command in a process group of its own, in `folder`, with nothing of our environment. */
+/** Starts a command in `folder`, in its own process group, without our environment. */
 function startCommand(
   { command, env, memoryMib }: Command,
   args: string[],
@@ -176,10 +176,10 @@ function startCommand(
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
-  // It breaks when the command ends, and that is no failure.
+  // It breaks when the command ends, which is no failure.
   child.stdio[3]?.on('error', () => undefined);
   const exit = once(child, 'exit').then(([code]) => {
-    // What it left behind in its group, and the watchdog.
+    // Ends the rest of its group, and the watchdog.
     signalGroup(child, 'SIGKILL');
     return code as number | null;
   });
@@ -194,22 +194,20 @@ async function endGroup(child: ChildProcess, exit: Promise<unknown>, graceMs: nu
     await exit.catch(() => undefined);
     clearTimeout(patience);
   }
-  // What has left the group may still hold the other ends.
+  // Processes that left the group may still hold the other ends.
   for (const stream of child.stdio) stream?.destroy();
 }
 
-/** A group that is gone has ended. */
+/** Signals a group; one that is gone has ended. */
 function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
-  } catch {
-    // ESRCH
-  }
+  } catch {}
 }
 
 const NEWLINE = 0x0a;
 
-/** The lines of a stream, empty ones left out, of which no more than `limit` bytes are kept. */
+/** Yields the lines of a stream without empty ones, each with at most `limit` bytes. */
 async function* boundedLines(chunks: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let kept: Buffer[] = [];
   let bytes = 0;
@@ -233,7 +231,7 @@ async function* boundedLines(chunks: AsyncIterable<Buffer>, limit: number): Asyn
       const line = take(true);
       if (line.text.trim() !== '') yield line;
     }
-    // A copy: the rest of a line must not hold the whole chunk in memory.
+    // A copy: the rest of a line must not keep the whole chunk in memory.
     if (from < chunk.length) keep(Buffer.from(chunk.subarray(from)));
   }
   if (bytes > 0) yield take(false);

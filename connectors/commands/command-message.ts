@@ -4,12 +4,12 @@ import { MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Line } from './bounded-lines.ts';
 
-/** A message as Singer's and Airbyte's are: an object that tells its type. */
+/** A message of Singer or Airbyte: an object with its type. */
 export type Message = { type: string; [member: string]: unknown };
 
 /**
- * What a line says; a string is what is wrong with it. Its numbers keep their digits. Refuses a message that nests too
- * deep and is no record: without its state or its catalog, the source cannot be read.
+ * Returns the message of a line, or a text that says what is wrong with it. Numbers keep their digits. Refuses a
+ * message other than a record that nests too deep: without its state or catalog, the source cannot be read.
  */
 export function messageOf({ text, isCut }: Line): Message | string {
   if (isCut) return 'a line is over 4 MiB';
@@ -25,7 +25,7 @@ export function messageOf({ text, isCut }: Line): Message | string {
     : 'a line is not a message: it has no type';
 }
 
-/** JSON.parse keeps no stack, so it reads the type of whatever is JSON. */
+/** Reads the type with JSON.parse, which needs no stack. */
 function tooDeep(text: string): string {
   const type = typeOf(text);
   if (type === undefined || type === 'RECORD') return `a line ${sayDepth(MAX_OUTSIDE_NESTING)}`;

@@ -1,9 +1,10 @@
+/** Settings of connectors that run a command, and redaction of the command's texts. */
 import { z } from 'zod';
 import { type ConnectorContext, secret } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Command } from './commands-file.ts';
 
-/** What the connectors that run a command are set by. */
+/** Settings of connectors that run a command. */
 export const commandSettings = z.object({
   tap: z
     .string("is the name of one of the operator's commands")
@@ -15,10 +16,10 @@ export const commandSettings = z.object({
 
 export type CommandSettings = { tap: string; config: Record<string, unknown> };
 
-/** An entry of the operator's file with what a user has set for it. */
+/** An entry of the operator's file, with a user's settings for it. */
 export type NamedCommand = { name: string; command: Command; config: string; redact: Redact };
 
-/** Refuses a name that no entry of this kind has. */
+/** Refuses a name without an entry of this kind. */
 export function findCommand(
   kind: Command['kind'],
   settings: CommandSettings,
@@ -38,16 +39,16 @@ export function findCommand(
   return { name: settings.tap, command, config: JSON.stringify(settings.config), redact };
 }
 
-/** Takes the secrets out of a text, and what may be a part of a record: JSON and addresses of mail. */
+/** Removes secrets from a text, and possible parts of records: JSON and mail addresses. */
 type Redact = (text: string) => string;
 
-/** A shorter text is masked only where it stands alone, or it would take the log's own words apart. */
+/** A shorter text is redacted only as a whole word: otherwise it would break up the log's own words. */
 const SHORT = 4;
 
 /**
- * Masks every text within the values, also where it is written as in JSON or in a URL. A value of several lines is
- * masked line by line, since a log is read so. Numbers of up to seven digits stay, unless their name says that they are
- * secret: a page size or a port is often the same as a count that a log tells.
+ * Redacts every text in the values, also as written in JSON or in a URL. A value of several lines is redacted line by
+ * line, because a log is read so. Numbers of up to seven digits stay, unless their name marks them as secret: a page
+ * size or a port is often equal to a count in a log.
  */
 export function secretRedactor(values: unknown[]): Redact {
   const lines = values
@@ -56,24 +57,22 @@ export function secretRedactor(values: unknown[]): Redact {
     .filter((line) => line.trim() !== '');
   const texts = new Set(lines.flatMap(spellings));
   if (texts.size === 0) return withoutData;
-  // The longest first: one may hold another.
+  // Longest first: one may contain another.
   const alternatives = [...texts].toSorted((a, b) => b.length - a.length).map(pattern);
   const secrets = new RegExp(alternatives.join('|'), 'gu');
   return (text) => withoutData(text.replace(secrets, '***'));
 }
 
 const RECORD = /(?:\{|\[(?=\s*[{["'\]])).*/s;
-/**
- * Begins where a word does: else each character of a long word would be tried as the first, and a line may have 4 MiB.
- */
+/** Begins at a word's start: otherwise each character of a long word would be tried, in a line of up to 4 MiB. */
 const MAIL_ADDRESS = /(?<![^\s@"'<>(])[^\s@"'<>(]+@[^\s@"'<>)]+/g;
 
-/** Programs say what they could not read by quoting it. */
+/** Removes quoted data: programs quote what they could not read. */
 function withoutData(text: string): string {
   return text.replace(RECORD, '…').replace(MAIL_ADDRESS, '***');
 }
 
-/** Parts of names under which settings hold secrets. */
+/** Parts of names of settings that hold secrets. */
 const SECRET_NAME = /pass|pwd|secret|token|key|credential|auth|signature|(?:^|_)pin(?:$|_)/i;
 const COUNT = /^\d{1,7}$/;
 

@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** A program of the operator's that reads an outside system for us. */
+/** An operator's program that reads an outside system. */
 export type Command = {
   kind: 'singer' | 'airbyte';
   /** The program's path and its first arguments. */
   command: string[];
-  /** Beside PATH, HOME, TMPDIR and LANG all that it finds in its environment. */
+  /** Environment, in addition to PATH, HOME, TMPDIR and LANG. */
   env: Record<string, string>;
   timeoutMinutes: number;
-  /** What each of its processes may hold, in MiB. */
+  /** Maximum memory of each of its processes, in MiB. */
   memoryMib: number;
-  /** What a Singer tap calls the option with the catalogue; taps of Singer's first years have `--properties`. */
+  /** The Singer tap's option for the catalogue; taps of Singer's first years have `--properties`. */
   catalogOption: '--catalog' | '--properties';
 };
 
-/** By the names that settings call them by. */
+/** Commands by the names that settings use. */
 export type Commands = ReadonlyMap<string, Command>;
 
 const text = z.string('is a text').refine((value) => !value.includes('\0'), 'holds a zero byte');
@@ -63,7 +63,10 @@ const file = z.record(
   'is not an object',
 );
 
-/** Reads the file that MILLRACE_TAPS names; a string is what is wrong with it, to be put behind the variable's name. */
+/**
+ * Reads the file that MILLRACE_TAPS names; returns a text about its fault, as the end of a sentence that begins with
+ * the variable's name.
+ */
 export function readCommandsFile(path: string): Commands | string {
   let json: string;
   try {
@@ -86,7 +89,7 @@ export function readCommands(json: string): Commands | string {
   return `names a file with errors: ${read.error.issues.flatMap(errorsOf).join('; ')}`;
 }
 
-/** The place and what is wrong there, without what the file holds: its env may have secrets. */
+/** Returns the position and the fault without the file's content: its env may have secrets. */
 function errorsOf(issue: z.core.$ZodIssue): string[] {
   const place = issue.path.map(String).join('.') || 'the whole';
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${place}.${key} is not known`);

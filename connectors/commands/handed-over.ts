@@ -1,12 +1,12 @@
 import type { ConnectorContext } from '../core/contract.ts';
 
-/** What a program told of its streams, handed from `discover` to the readings that follow with the same context. */
+/** Passes a program's catalog from `discover` to later readings with the same context. */
 export type HandedOver<T> = {
   keep(context: ConnectorContext, settings: unknown, catalog: T): void;
   find(context: ConnectorContext, settings: unknown): T | undefined;
 };
 
-/** A run looks at the fields and then reads: its program, which may take long to tell them, is asked once. */
+/** A run first checks the fields and then reads; its program, which may be slow, is asked for them once. */
 export function handedOver<T>(): HandedOver<T> {
   const kept = new WeakMap<ConnectorContext, { settings: unknown; catalog: T }>();
   return {

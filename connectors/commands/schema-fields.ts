@@ -2,7 +2,7 @@ import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Field } from '../core/contract.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 
-/** The members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */
+/** Returns the members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */
 export function schemaFields(schema: unknown): Field[] {
   const properties = isObject(schema) ? schema['properties'] : undefined;
   if (!isObject(properties)) return [];
@@ -14,7 +14,7 @@ export function schemaFields(schema: unknown): Field[] {
 
 const NAMED = new Set(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']);
 
-/** All types that a value may have; a text with a format of its own counts by that. */
+/** Returns all types of a value; a text with a format counts as that format. */
 function typesOf(schema: unknown): Set<string> {
   if (!isObject(schema)) return new Set();
   const { type, format, anyOf, oneOf, properties, items } = schema;
@@ -33,7 +33,7 @@ function textType(format: unknown): string {
   return format === 'date' ? 'date' : 'string';
 }
 
-/** Of several types the one that holds all, or text. */
+/** Returns the type that holds all these types, or text. */
 function fieldType(types: Set<string>): FieldType {
   const [first, ...others] = [...types].filter((name) => name !== 'null');
   if (others.length === 0) return (first ?? 'string') as FieldType;

@@ -1,3 +1,4 @@
+/** Guards against connections to private addresses. */
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { lookup as lookUp } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
@@ -6,30 +7,28 @@ import type { Refusal } from '../../domain/core/refusal.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { sourceRefusal } from './source-refusal.ts';
 
-/** All addresses of a name, as `lookup` of `node:dns/promises` gives them with `all`. */
+/** Returns all addresses of a name, as `lookup` of `node:dns/promises` does with `all`. */
 export type Lookup = (name: string) => Promise<LookupAddress[]>;
 
 export const systemLookup: Lookup = (name) => lookUp(name, { all: true });
 
 /**
- * What may be connected to for a host: public addresses, and those that `allow` covers. The addresses that are looked
- * at are those that are connected to, so a name that resolves to something else the next time gains nothing.
+ * Limits connections to public addresses and those that `allow` covers. The checked addresses are those of the
+ * connection, so a name that resolves differently the next time gains nothing.
  */
 export type AddressGuard = {
-  /** An address that stands for the host itself is none that may be reached. */
+  /** The host is an address that may not be reached. */
   isRefused: boolean;
   mayReach(address: string): boolean;
   refusal(): Refusal;
-  /**
-   * For `net.connect` and what is made of it: of a name's addresses those that may be reached, tried beside each other.
-   */
+  /** Options for `net.connect` and its users: only the allowed addresses of a name, tried in parallel. */
   ways: { lookup: LookupFunction; autoSelectFamily: true; autoSelectFamilyAttemptTimeout: number };
 };
 
-/** How long one of a name's addresses may take before the next is tried beside it. */
+/** Time after which the next address of a name is tried in parallel. */
 const NEXT_ADDRESS_MS = 1500;
 
-/** `shown` is how messages name the host. */
+/** `shown`: the host's name in messages. */
 export function addressGuard(
   { host, port, shown }: { host: string; port: number; shown: string },
   allow: FetchAllow,
@@ -55,7 +54,7 @@ export function addressGuard(
   };
 }
 
-/** A look-up as `net.connect` wants it: one address or all of them. */
+/** Returns a look-up as `net.connect` wants it: one address or all of them. */
 function lookupThrough(find: Lookup): LookupFunction {
   return (name: string, { all }: LookupOptions, callback) => {
     find(name).then(
@@ -65,18 +64,15 @@ function lookupThrough(find: Lookup): LookupFunction {
   };
 }
 
-/**
- * Addresses that are given out to anybody (RFC 4291, 2.4); ipaddr.js counts what nobody has assigned yet as unicast.
- */
+/** Assigned public addresses (RFC 4291, 2.4); ipaddr.js counts unassigned ones as unicast. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Azure's host as its machines see it: an address that is public by its number only. */
+/** Azure's host as its machines see it: public only by its number. */
 const METADATA = new Set(['168.63.129.16']);
 
 /**
- * Whether an address, in the spelling of a resolver or a socket, is public unicast. Addresses that carry an IPv4
- * address within (mapped, compatible, NAT64, 6to4, Teredo) are not, whichever it is: where they lead is up to a
- * gateway.
+ * Returns whether an address, in the spelling of a resolver or a socket, is public unicast. Addresses that contain an
+ * IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are not: a gateway decides where they lead.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0 || address.includes('%')) return false;

@@ -1,13 +1,14 @@
+/** Bounds the time of an answer: deadlines, and a least rate for streams. */
 import type { Readable } from 'node:stream';
 import { sourceRefusal } from './source-refusal.ts';
 
-/** A stream has to bring `leastBytes` in each `withinMs` in which its reader waits. */
+/** A stream must bring `leastBytes` in each `withinMs` in which its reader waits. */
 export type LeastRate = { leastBytes: number; withinMs: number };
 
-/** Ends a request by its signal, from its beginning to the end of its answer. */
+/** Ends a request by its signal, up to the end of its answer. */
 export type Deadline = { signal: AbortSignal; answered(): void; end(): void };
 
-/** A deadline `totalMs` after `began`, a time of `performance.now()`. */
+/** Returns a deadline `totalMs` after `began`, a time of `performance.now()`. */
 export function deadlineOf(host: string, totalMs: number, began: number): Deadline {
   const controller = new AbortController();
   let status: 'source_unavailable' | 'transfer_broken' = 'source_unavailable';
@@ -22,7 +23,7 @@ export function deadlineOf(host: string, totalMs: number, began: number): Deadli
   };
 }
 
-/** Breaks a body off that does not end in time. */
+/** Breaks off a body that does not end in time. */
 export function endWithin(body: Readable, host: string, ms: number): void {
   const timer = setTimeout(() => body.destroy(sourceRefusal('transfer_broken', tooLong(host, ms))), ms);
   body.once('close', () => clearTimeout(timer));
@@ -31,8 +32,8 @@ export function endWithin(body: Readable, host: string, ms: number): void {
 const tooLong = (host: string, ms: number) => `The answer of ${host} did not end within ${ms / 1000} s`;
 
 /**
- * The chunks of a body; refuses one that comes slower than `rate`. The time in which its reader does not wait is not
- * counted.
+ * Yields the chunks of a body, and refuses one that is slower than `rate`. Time in which the reader does not wait is
+ * not counted.
  */
 export async function* atLeast(
   bytes: AsyncIterable<unknown>,
@@ -66,7 +67,7 @@ async function within<T>(awaited: Promise<T>, ms: number, refusal: () => Error):
     return await Promise.race([awaited, late]);
   } finally {
     clearTimeout(timer);
-    // After a refusal the chunk that was awaited ends in an error, too.
+    // After a refusal the awaited chunk fails, too.
     awaited.catch(() => undefined);
   }
 }

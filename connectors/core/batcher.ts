@@ -1,25 +1,26 @@
+/** Collects items into batches. */
 import { isDeepStrictEqual } from 'node:util';
 import { BATCH_BYTES, BATCH_ITEMS, type Batch, type Cursor, type Field, type ReadItem } from './contract.ts';
 
 export type Batcher = {
-  /** An item, and how many bytes it had as it came. Gives the batch that is full without it. */
+  /** Adds an item of this size; returns the batch that is full without it. */
   add(item: ReadItem, bytes: number): Batch[];
-  /** The item that was added last has an odd cursor (`odd-cursors.ts`). */
+  /** Marks the last item as having an odd cursor (`odd-cursors.ts`). */
   odd(): void;
   /**
-   * All that was added up to here is behind this cursor; a function where it takes time to make it, called where a
-   * batch ends. `done`: how much of the reading that is, from 0 to 1.
+   * All items so far lie before this cursor; a function is called only where a batch ends. `done`: progress of the
+   * reading, from 0 to 1.
    */
   passed(cursor: Cursor | (() => Cursor), done?: number): void;
-  /** The fields of what follows. Gives what was added before, where they are others. */
+  /** Sets the fields of what follows. Returns the items before, if the fields have changed. */
   tell(fields: Field[]): Batch[];
-  /** What is left, if only a cursor. */
+  /** Returns the rest, even if it is only a cursor. */
   rest(): Batch[];
 };
 
 /**
- * Puts items together to batches as full as they may be, beginning at the cursor `start`. A batch goes with the last
- * cursor that was passed before its end, so what was added behind that comes again when reading goes on from it.
+ * Fills batches as far as possible, from the cursor `start`. A batch has the last cursor before its end, so items after
+ * that cursor come again when reading continues.
  */
 export function batcher(start: Cursor | null): Batcher {
   let items: ReadItem[] = [];

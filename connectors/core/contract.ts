@@ -6,16 +6,15 @@ import type { GuardedFetch } from './guarded-fetch.ts';
 import type { PushServices } from '../web-push/push-services.ts';
 
 /**
- * What every connector is: a value that says how an outside system is reached and read, or written to. The server uses
- * its settings, `check` and `discover`; the flow `runSync` reads and writes by it. `docs/making-a-connector.md` shows
- * how to make one, and every one passes the suite in `test/connectors/core/contract.ts`.
+ * The contract of connectors: a value that says how an outside system is reached, read and written. The server uses its
+ * settings, `check` and `discover`; the flow `runSync` reads and writes. `docs/making-a-connector.md` shows how to make
+ * one; every one passes the suite in `test/connectors/core/contract.ts`.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
 /**
- * A record by its fields' names. A number that a double would round comes as its text, a time as ISO 8601, bytes as
- * base64.
+ * A record by its fields' names. A number that a double would round is a text, a time is ISO 8601, bytes are base64.
  */
 export type SourceRecord = { [field: string]: Json };
 
@@ -23,105 +22,98 @@ export type Field = {
   name: string;
   type: FieldType;
   nullable: boolean;
-  /**
-   * Whether records may give a destination's field a value: `as_key` only where it is part of the key. Always, if left
-   * out.
-   */
+  /** Whether records may set a destination's field: `as_key` only as part of the key. Default: always. */
   takes_values?: 'never' | 'as_key';
 };
 
-/** What can be read of a source: a table, a file, a kind of object. */
+/** A part of a source that can be read: a table, a file, a kind of object. */
 export type Stream = {
   name: string;
   fields: Field[];
-  /** The fields that together name a record; empty where the source does not tell. */
+  /** Fields that together identify a record; empty if unknown. */
   key: string[];
   /**
-   * How what is new or changed can be read alone: by one of these fields; `own`: by a state that the source keeps
-   * itself; empty: not at all.
+   * How to read only new or changed records: by one of these fields; `own`: by a state that the source keeps; empty:
+   * not possible.
    */
   incremental: { fields: string[] } | 'own';
 };
 
-/** Where reading goes on: JSON that only its connector understands. Never a secret. */
+/** Position where reading continues: JSON that only its connector understands. Never a secret. */
 export type Cursor = Json;
 
 export type Reading = {
   stream: string;
   mode: 'full' | 'incremental';
-  /** One of the stream's fields for `incremental`; null where the source keeps its own state. */
+  /** One of the stream's fields for `incremental`; null if the source keeps its own state. */
   cursorField: string | null;
   /**
-   * Null: from the beginning. In a full reading it comes from a batch of this very reading, that was interrupted; in an
-   * incremental one it may also come from an earlier one, that ended.
+   * Null: from the beginning. In a full reading it comes from a batch of the same, interrupted reading; in an
+   * incremental one also from an earlier reading.
    */
   cursor: Cursor | null;
 };
 
-/** A record, or what should have been one: `raw` is as much of it as can be shown, at most 2 KiB. */
+/** A record, or a malformed one: `raw` is what can be shown of it, at most 2 KiB. */
 export type ReadItem = { kind: 'record'; record: SourceRecord } | { kind: 'malformed'; raw: string; message: string };
 
 /** At most BATCH_ITEMS and about BATCH_BYTES. */
 export type Batch = {
   items: ReadItem[];
-  /** As they came from the source. */
+  /** Size as received from the source. */
   bytes: number;
-  /** Reading on from here brings everything that follows this batch; it may bring some again. */
+  /** Reading from here returns everything after this batch, and perhaps some items again. */
   cursor: Cursor | null;
-  /**
-   * How much of what this reading brings has come with this batch, from 0 to 1, where the source can tell or estimate
-   * it.
-   */
+  /** Progress of this reading after this batch, from 0 to 1, if the source knows or estimates it. */
   done?: number;
-  /** The fields from this batch on, where the source told them anew. */
+  /** The fields from this batch on, if the source has changed them. */
   fields?: Field[];
-  /** How many of the items have a value in the cursor's field that never moves the cursor (`odd-cursors.ts`). */
+  /** Number of items whose cursor value never moves the cursor (`odd-cursors.ts`). */
   oddCursors?: number;
 };
 
 export const BATCH_ITEMS = 5_000;
 export const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** The ways out that a connector may use: nothing else leads out of the process. */
+/** The ways out of the process that a connector may use; there is no other. */
 export type WaysOut = {
   /** The one way out by HTTP. */
   fetch: GuardedFetch;
-  /** The addresses beyond public ones that any other protocol may reach. */
+  /** Addresses other than public ones that any protocol may reach. */
   allow: FetchAllow;
-  /** The operator's commands: no other may be run. */
+  /** The operator's commands; no other may run. */
   commands: Commands;
-  /** The push services of browsers that may be reached; undefined: those that are known. */
+  /** Browsers' push services that may be reached; undefined: the known ones. */
   pushServices?: PushServices;
 };
 
 export type ConnectorContext = WaysOut & {
-  /** A folder for what lives as long as a call, which makes a folder of its own there and removes it. */
+  /** A folder in which a call makes and removes its own. */
   scratch: string;
   /** Aborted when the run is canceled, the process drains, or time is up. */
   signal: AbortSignal;
-  /** Of each gzip file; MAX_DECOMPRESSED_BYTES unless tests set less. */
+  /** Limit of each gzip file; MAX_DECOMPRESSED_BYTES unless tests set less. */
   maxDecompressedBytes?: number;
-  /** A line for the run's log, without secrets and without what records hold. */
+  /** Writes a line into the run's log; without secrets and content of records. */
   log(line: string): void;
 };
 
 /**
- * All refuse (`sourceRefusal`) with words that tell what to do and quote no secret: `source_refused` and
- * `address_refused` where the same would fail again, `source_unavailable` (with `retry_after` in seconds where the
- * source named a time) and `transfer_broken` where it may go better later.
+ * All functions refuse (`sourceRefusal`) with words that say what to do and quote no secret: `source_refused` and
+ * `address_refused` if a retry would fail again; `source_unavailable` (with `retry_after` in seconds if the source gave
+ * a time) and `transfer_broken` if it may succeed later.
  */
 export type Source<Settings> = {
   /** Reaches the source with these settings, as `read` will. */
   check(settings: Settings, context: ConnectorContext): Promise<void>;
   discover(settings: Settings, context: ConnectorContext): Promise<Stream[]>;
-  /** Ends by itself only when all was read. */
+  /** Ends without an error only when everything was read. */
   read(settings: Settings, reading: Reading, context: ConnectorContext): AsyncIterable<Batch>;
 };
 
 /**
- * What became of a record that was written. `later`: its outcome may differ the next time. `field`: whose value was
- * wrong, where that is known; the message is then said of the value (`is no integer`), which is quoted before it. None
- * quotes it itself.
+ * The outcome of a written record. `later`: it may differ the next time. `field`: the field with the wrong value, if
+ * known; the message then continues a sentence about the value (`is no integer`), and the caller quotes the value.
  */
 export type WriteOutcome =
   | { kind: 'ok' }
@@ -130,12 +122,12 @@ export type WriteOutcome =
 
 export type Destination<Settings> = {
   check(settings: Settings, context: ConnectorContext): Promise<void>;
-  /** What it can be written to, with the fields it takes; null where anything goes. */
+  /** Returns the streams it can be written to, with their fields; null if any are accepted. */
   discover(settings: Settings, context: ConnectorContext): Promise<Stream[] | null>;
   /**
-   * Brings the outcomes of the next records, in their order, as soon as they are known: those before an error are kept.
-   * To write the same records again does no harm: they are named by `key`, the values of the fields that name a record,
-   * or by `batchId`, the same for the same batch.
+   * Yields the outcomes of the next records, in order, as soon as they are known: those before an error are kept.
+   * Writing the same records again has no further effect: they are identified by `key`, the values of the identifying
+   * fields, or by `batchId`, the same for the same batch.
    */
   write(settings: Settings, writing: Writing, context: ConnectorContext): AsyncIterable<WriteOutcome[]>;
 };
@@ -145,12 +137,12 @@ export type Writing = {
   key: string[];
   batchId: string;
   records: SourceRecord[];
-  /** So many of the first have their outcome from an attempt before this one, and are not written again. */
+  /** Number of first records with an outcome from an earlier attempt; they are not written again. */
   answered: number;
   isRemoval: boolean;
   /**
-   * Call it first with `answered`, and before the first `count` records may have left. If a run is canceled, the
-   * records after the last `count` were not sent; without a call, all of them may have arrived.
+   * Call it first with `answered`, and before the first `count` records may be sent. If a run is canceled, the records
+   * after the last `count` were not sent; without a call, all of them may have arrived.
    */
   sending?(count: number): void;
 };
@@ -158,59 +150,57 @@ export type Writing = {
 /** An alert about a run that needs attention: identifiers, Millrace's own words and a link, no text from outside. */
 export type Alert = {
   kind: 'sync' | 'exporter';
-  /** Of the sync or exporter. */
+  /** The sync's or exporter's. */
   identifier: string;
   run: string;
-  /** Why: failed, paused, recovered, and others by kind. */
+  /** The reason: failed, paused, recovered, and others by kind. */
   alert: string;
   /** The status of the run's failure. */
   failure: string | null;
-  /** All of it in one line, without the link. */
+  /** The whole alert in one line, without the link. */
   text: string;
   link: string;
-  /** ISO 8601. */
   ended_at: string;
 };
 
-/** Where alerts go. Both refuse as sources do. */
+/** A destination of alerts. Refuses as sources do. */
 export type AlertChannel<Settings> = {
   check(settings: Settings, context: ConnectorContext): Promise<void>;
-  /** An alert may come twice: `run` and `alert` tell. */
+  /** An alert may come twice, with the same `run` and `alert`. */
   send(settings: Settings, alert: Alert, context: ConnectorContext): Promise<void>;
 };
 
-/** What became of a message on a device, as the receiver gets it. */
+/** The outcome of a message on a device, as the receiver gets it. */
 export type OutcomeRecord = {
-  /** As the device tells of the message. */
+  /** The message's id, as the device reports it. */
   millrace_id: string;
   campaign_id: string;
-  /** Of POST /api/transac. */
+  /** The request of POST /api/transac. */
   requestId: string | null;
-  /** Null of an erased person. */
+  /** Null for an erased person. */
   user: string | null;
   device_id: string | null;
   code: string;
   details: string | null;
   channel: 'push' | 'inapp' | 'both';
-  /** ISO 8601. */
   date: string;
 };
 
-/** A batch may come twice, under the same id. */
+/** A batch may come twice, with the same id. */
 export type OutcomeBatch = { batchId: string; appId: string; outcomes: readonly OutcomeRecord[] };
 
-/** Where outcomes of messages go. Refuses as sources do. */
+/** A destination of messages' outcomes. Refuses as sources do. */
 export type OutcomeChannel<Settings> = {
-  /** How many outcomes a batch has at most. */
+  /** Maximum number of outcomes in a batch. */
   batchSize(settings: Settings): number;
   send(settings: Settings, batch: OutcomeBatch, context: ConnectorContext): Promise<void>;
 };
 
 export type Connector<Settings = never> = {
-  /** In the API and in the store: small letters, digits and dashes. */
+  /** Name in the API and in the store: lower case letters, digits and dashes. */
   name: string;
   title: string;
-  /** An object whose secret members are made by `secret`. */
+  /** An object; its secret members are made by `secret`. */
   settings: z.ZodType<Settings>;
   source?: Source<Settings>;
   destination?: Destination<Settings>;
@@ -218,33 +208,30 @@ export type Connector<Settings = never> = {
   outcomes?: OutcomeChannel<Settings>;
 };
 
-/** A connector of any settings: what is given to its functions has been parsed by its own schema. */
+/** A connector with any settings: its functions get settings that its own schema has parsed. */
 export type AnyConnector = Connector<unknown>;
 
-/** Marks a member of the settings as secret: stored encrypted, shown by none. */
+/** Marks a setting as secret: stored encrypted, and never shown. */
 export function secret<S extends z.ZodType>(schema: S): S {
   return schema.meta({ secret: true });
 }
 
 /**
- * Marks a member of the settings as one that cannot lead a secret elsewhere, nor weaken what protects it on its way.
- * When any other member changes, the secrets have to be given anew.
+ * Marks a setting that can neither send a secret elsewhere nor weaken its protection. When any other setting changes,
+ * the secrets must be given again.
  */
 export function harmless<S extends z.ZodType>(schema: S): S {
   return schema.meta({ harmless: true });
 }
 
-/** The names of the secret members. */
 export function secretMembers(settings: z.ZodType): string[] {
   return membersMarked(settings, 'secret');
 }
 
-/** The names of the harmless members. */
 export function harmlessMembers(settings: z.ZodType): string[] {
   return membersMarked(settings, 'harmless');
 }
 
-/** The members of the settings by their names. */
 export function settingMembers(settings: z.ZodType): Record<string, z.ZodType> {
   return settings instanceof z.ZodObject ? (settings.shape as Record<string, z.ZodType>) : {};
 }
@@ -255,7 +242,7 @@ function membersMarked(settings: z.ZodType, mark: 'secret' | 'harmless'): string
     .map(([name]) => name);
 }
 
-/** Also under `.optional()` and `.default()`. */
+/** Returns whether the mark is set, also under `.optional()` and `.default()`. */
 function isMarked(member: z.ZodType, mark: 'secret' | 'harmless'): boolean {
   if (member.meta()?.[mark] === true) return true;
   if (member instanceof z.ZodOptional || member instanceof z.ZodDefault || member instanceof z.ZodNullable) {

@@ -1,3 +1,4 @@
+/** Downloads a file over HTTP, and resumes broken transfers. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { backOff } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
@@ -8,15 +9,15 @@ import { sourceRefusal } from './source-refusal.ts';
 export type Download = {
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Of the bytes as they come. */
+  /** Limit of the bytes as they come. */
   maxBytes: number;
-  /** Told how many bytes each piece has. */
+  /** Called with the size of each piece. */
   onBytes?(bytes: number): void;
-  /** The first wait before going on; it doubles from try to try. For tests. */
+  /** The first wait before resuming; it doubles from try to try. For tests. */
   pauseMs?: number;
 };
 
-/** What is known of the file, and how far it has come. `end` is where the part ends that is coming. */
+/** State of the download. `end`: end of the current part. */
 type Progress = {
   received: number;
   end: number | undefined;
@@ -25,21 +26,20 @@ type Progress = {
   maxBytes: number;
 };
 
-/** Asks for the file, or for its rest. */
+/** Requests the file or its rest. */
 type Ask = (part?: { from: number; ifRange: string }) => Promise<GuardedAnswer>;
 
 const PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/** Tries in a row to go on that bring less than this. */
+/** Maximum number of tries in a row that bring less than this. */
 const MAX_TRIES = 10;
 const PROGRESS_BYTES = 64 * 1024;
 
 /**
- * The bytes of one file, in order. Where the transfer breaks, it goes on from there with what is provably the same
- * version of the file: bytes of two versions are never put together. Refuses with `transfer_broken` or `source_changed`
- * where it can't go on (from the start it may go well), with `too_large`, and with what `GuardedFetch` refuses with.
- * What the source sends gzipped stays so. Where it neither says how long the file is nor sends it in chunks, a break
- * can't be told from the end.
+ * Yields the bytes of one file, in order. A broken transfer resumes with the same version of the file: bytes of two
+ * versions are never combined. Refuses with `transfer_broken` or `source_changed` if it cannot resume (a restart may
+ * succeed), with `too_large`, and with the refusals of `GuardedFetch`. Gzip is not undone. If the source gives no
+ * length and does not use chunks, a break looks like the end.
  */
 export async function* download(
   fetch: GuardedFetch,
@@ -89,7 +89,7 @@ function answerError({ status, headers, url }: GuardedAnswer): Refusal | undefin
   );
 }
 
-/** The rest of the file: asked for with If-Range, and compared with what is known. */
+/** Requests the rest of the file with If-Range, and compares the answer with what is known. */
 async function goOn(ask: Ask, host: string, progress: Progress): Promise<GuardedAnswer> {
   const { received, version } = progress;
   if (version === undefined) throw broken(host, 'names no version of the file (a strong ETag) by which to go on');
@@ -106,7 +106,7 @@ async function goOn(ask: Ask, host: string, progress: Progress): Promise<Guarded
   return answer;
 }
 
-/** Where the rest and the file end; or why the answer is not the rest of this version. */
+/** Returns the ends of the rest and of the file, or why the answer is not the rest of this version. */
 function restOf(
   { status, headers }: GuardedAnswer,
   host: string,
@@ -130,7 +130,7 @@ function restOf(
   return part.total > maxBytes ? tooLarge(maxBytes) : { end: part.end, total: part.total };
 }
 
-/** The bytes of an answer, counted; a byte more than announced, or than is taken, ends it. */
+/** Yields and counts the bytes of an answer; stops at one byte more than announced or allowed. */
 async function* counted({ body, url }: GuardedAnswer, progress: Progress): AsyncGenerator<Buffer, void, undefined> {
   for await (const chunk of body) {
     const received = progress.received + chunk.length;
@@ -143,7 +143,7 @@ async function* counted({ body, url }: GuardedAnswer, progress: Progress): Async
   }
 }
 
-/** A failure after which going on is worth a try; another one is thrown. */
+/** Returns a failure after which resuming may succeed; throws any other. */
 function passing(error: unknown, status: 'source_unavailable' | 'transfer_broken'): Refusal {
   if (error instanceof Refusal && error.status === status) return error;
   throw error;

@@ -1,15 +1,16 @@
+/** Reads MILLRACE_FETCH_ALLOW: private addresses that users' settings may reach. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** Without a port: any. A name is in small letters and without a trailing dot; an address is a network of one. */
+/** Without a port: any port. A name is in lower case without a trailing dot; an address is a network of one. */
 type Entry = { port?: number } & ({ name: string } | { network: [Address, number] });
 
-/** Where addresses set by users may lead although it isn't public. */
+/** Addresses other than public ones that users' settings may reach. */
 export type FetchAllow = {
   /**
-   * Whether `host:port` may be reached at `address`. An entry with a name vouches for whatever that very name resolves
-   * to; one with an address or a network for that, under any name.
+   * Returns whether `host:port` may be reached at `address`. An entry with a name allows any address of that name; one
+   * with an address or a network allows that, under any name.
    */
   allows(host: string, port: number, address: string): boolean;
 };
@@ -22,7 +23,10 @@ const SHAPE =
 
 export const NOTHING_ALLOWED: FetchAllow = { allows: () => false };
 
-/** Reads MILLRACE_FETCH_ALLOW; a string is what is wrong with it, to be put behind the variable's name. */
+/**
+ * Reads MILLRACE_FETCH_ALLOW; returns a text about its fault, as the end of a sentence that begins with the variable's
+ * name.
+ */
 export function readFetchAllow(text: string): FetchAllow | string {
   const read = text.trim() === '' ? [] : text.split(',').map((entry) => readEntry(entry.trim()));
   const errors = read.filter((entry) => typeof entry === 'string');
@@ -62,7 +66,7 @@ function readNetwork(text: string): Entry | string {
   return `${text} is within ${network.toString()}/${bits}: write that, or the address alone`;
 }
 
-/** An address with a zone means another machine on every network card. */
+/** Reads an IPv6 address without a zone: a zone means another machine on every network card. */
 function readV6(text: string, port: number | undefined): Entry | undefined {
   if (isIP(text) !== 6 || text.includes('%')) return undefined;
   return { network: [ipaddr.parse(text), 128], port };
@@ -71,6 +75,6 @@ function readV6(text: string, port: number | undefined): Entry | undefined {
 function readHost(host: string, port: number | undefined): Entry | undefined {
   if (isIP(host) === 4) return { network: [ipaddr.parse(host), 32], port };
   const name = (URL.parse(`http://${host}/`)?.hostname ?? '').replace(/\.$/, '');
-  // Another spelling of an IPv4 address, such as 127.1, is none that a reader would recognize.
+  // Another spelling of an IPv4 address, such as 127.1, is refused, because a reader would not recognize it.
   return NAME.test(name) && isIP(name) === 0 ? { name, port } : undefined;
 }

@@ -1,6 +1,6 @@
 type Headers = Record<string, string>;
 
-/** What tells one version of a file from the next, byte for byte: what If-Range takes (RFC 9110, 13.1.5). */
+/** Identifies a version of a file, byte for byte, as If-Range requires (RFC 9110, 13.1.5). */
 export type FileVersion = { header: 'etag' | 'last-modified'; validator: string };
 
 /** A part of a file: bytes from `start` up to, and without, `end`, of `total`. */
@@ -10,9 +10,9 @@ const STRONG_ETAG = /^"[\x21\x23-\x7e\x80-\xff]*"$/;
 const CONTENT_RANGE = /^bytes (?<first>\d{1,15})-(?<last>\d{1,15})\/(?<total>\d{1,15})$/i;
 
 /**
- * The version that an answer names. Where there is an entity tag, the date doesn't count, even when the tag is weak:
- * the source says by it that the bytes may differ. A date counts when the answer is at least a second younger, since
- * the file may change again within the second (RFC 9110, 8.8.2.2).
+ * Returns the version in an answer. With an entity tag the date is ignored, even if the tag is weak, which means that
+ * the bytes may differ. A date counts if the answer is at least a second younger, because the file may change again
+ * within the second (RFC 9110, 8.8.2.2).
  */
 export function fileVersion(headers: Headers): FileVersion | undefined {
   const { etag, 'last-modified': modified, date } = headers;
@@ -21,7 +21,7 @@ export function fileVersion(headers: Headers): FileVersion | undefined {
   return Date.parse(date) - Date.parse(modified) >= 1000 ? { header: 'last-modified', validator: modified } : undefined;
 }
 
-/** Content-Range of one part, with the whole file's size (RFC 9110, 14.4). */
+/** Reads Content-Range for one part, with the whole file's size (RFC 9110, 14.4). */
 export function filePart(headers: Headers): FilePart | undefined {
   const { first, last, total } = CONTENT_RANGE.exec(headers['content-range'] ?? '')?.groups ?? {};
   const part = { start: Number(first), end: Number(last) + 1, total: Number(total) };

@@ -3,8 +3,8 @@ import { addressGuard, type Lookup } from './address-guard.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 
 /**
- * Connects to `url`'s host where the guard lets it. The guard looks three times: at an address in the URL, at what the
- * name resolves to, and, before a byte of the request is sent, at what the socket is connected to.
+ * Connects to `url`'s host if the guard allows it. The guard checks an address in the URL, the addresses of a name and,
+ * before a byte of the request is sent, the socket's address.
  */
 export function guardedConnector(
   url: URL,
@@ -27,7 +27,7 @@ export function guardedConnector(
     if (guard.isRefused) return callback(guard.refusal(), null);
     connect(target, (...[error, socket]) => {
       if (error) return callback(error, null);
-      // Undefined: the connection has ended already, and undici says so.
+      // Undefined: the connection has ended, and undici reports it.
       if (socket.remoteAddress === undefined || guard.mayReach(socket.remoteAddress)) return callback(null, socket);
       socket.destroy();
       callback(guard.refusal(), null);

@@ -1,3 +1,4 @@
+/** The one way out to addresses that users set. */
 import type { Dispatcher } from 'undici';
 import { requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
@@ -8,32 +9,32 @@ import { refusalOfAnswer, sourceRefusal } from './source-refusal.ts';
 
 export type FetchSettings = {
   limits?: Partial<FetchLimits>;
-  /** Instead of the system's resolver, for tests. What it finds is guarded just the same. */
+  /** Replaces the system's resolver in tests. Its results are guarded as well. */
   lookup?: Lookup;
 };
 
 export type GuardedRequest = {
   method?: Dispatcher.HttpMethod;
-  /** Set by a user: sent to the origin (scheme, host, port) of the first address, and to no other. */
+  /** Set by a user: sent only to the origin (scheme, host, port) of the first address. */
   headers?: Record<string, string>;
   body?: string | Uint8Array;
-  /** Asks for the part from byte `from` on, of the version that `ifRange` (a validator) names only. */
+  /** Requests the part from byte `from` on, only of the version `ifRange` (a validator). */
   part?: { from: number; ifRange: string };
   /** A file, or a stream of records: it has a least rate instead of a deadline. */
   isStream?: boolean;
-  /** Ends the request, and the body; what is thrown then is the signal's reason. */
+  /** Ends the request and the body, which then throw the signal's reason. */
   signal?: AbortSignal;
-  /** What the user is to check where the answer is a final no: without, the address and `request_headers`. */
+  /** Advice for the user if the answer is final; by default to check the address and `request_headers`. */
   advice?: string;
-  /** Called once a connection stands, before any of the request leaves. */
+  /** Called once a connection stands, before any part of the request is sent. */
   onSending?: (() => void) | undefined;
 };
 
-/** An answer of 2xx to `method` at `url`; redirects may have made both differ from what was asked. */
+/** A 2xx answer to `method` at `url`, which redirects may have changed. */
 export type GuardedAnswer = HttpAnswer & { url: string; method: Dispatcher.HttpMethod };
 
 export type GuardedFetch = {
-  /** For a client of another library that goes out beside it. */
+  /** For a client of another library beside it. */
   limits: FetchLimits;
   /** Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`. */
   request(url: string, request?: GuardedRequest): Promise<GuardedAnswer>;
@@ -45,8 +46,8 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 5;
 
 /**
- * The one way out to addresses that users set: HTTP and HTTPS to public addresses, and to what `allow` covers beyond
- * them. Each redirect is checked from the start. No proxy, no cookies, and a connection of its own for each request.
+ * Sends HTTP and HTTPS requests to public addresses, and to others that `allow` covers. Each redirect is checked from
+ * the start. No proxy, no cookies, and a new connection for each request.
  */
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
@@ -95,7 +96,9 @@ function ourHeaders(part: GuardedRequest['part']): Record<string, string> {
   return part === undefined ? always : { ...always, range: `bytes=${part.from}-`, 'if-range': part.ifRange };
 }
 
-/** Where a redirect leads, checked; the method as fetch changes it (Fetch standard, HTTP-redirect fetch). */
+/**
+ * Returns the checked target of a redirect, with the method as fetch changes it (Fetch standard, HTTP-redirect fetch).
+ */
 function nextHop(hop: Hop, { status, headers }: GuardedAnswer): Hop {
   const { url, method, body } = hop;
   const location = headers.location === undefined ? null : URL.parse(headers.location, url.href);
@@ -117,7 +120,7 @@ function nextHop(hop: Hop, { status, headers }: GuardedAnswer): Hop {
   return { ...hop, url: next };
 }
 
-/** So that a user's own Accept or User-Agent takes the place of ours. */
+/** Returns headers by lower-case names, so that a user's Accept or User-Agent replaces ours. */
 function inSmallLetters(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -1,3 +1,4 @@
+/** Sends one HTTP request through the address guard. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client, type Dispatcher } from 'undici';
 import type { Lookup } from './address-guard.ts';
@@ -27,38 +28,38 @@ export const FETCH_LIMITS: FetchLimits = {
   leastRate: { leastBytes: 64 * 1024, withinMs: 60_000 },
 };
 
-/** Which addresses may be reached, how they are found, and how long it may take. */
+/** The allowed addresses, the resolver, and the time limits. */
 export type WayOut = { allow: FetchAllow; lookup: Lookup; limits: FetchLimits };
 
 export type Asked = {
   method: Dispatcher.HttpMethod;
-  /** With the query. */
+  /** Includes the query. */
   path: string;
   headers: Record<string, string>;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
-  /** The answer is a file, or a stream of records: it may take as long as it comes at the least rate. */
+  /** The answer is a file or a stream of records: its least rate bounds its time. */
   isStream?: boolean | undefined;
-  /** When the request began, by `performance.now()`; now, unless redirects have led here. */
+  /** When the request began, by `performance.now()`; default now, but redirects keep the first time. */
   began?: number | undefined;
-  /** Called once the connection stands, before any of the request leaves. */
+  /** Called once the connection stands, before any part of the request is sent. */
   onSending?: (() => void) | undefined;
 };
 
-/** An answer of any status. Its body is to be read, or ended: until then it holds a connection. */
+/** An answer of any status. Read or end its body: until then it holds a connection. */
 export type HttpAnswer = {
   status: number;
-  /** By their names in small letters; of a header that came several times, the values joined by commas. */
+  /** By lower-case names; several values of a header are joined by commas. */
   headers: Record<string, string>;
-  /** The bytes as they came: no encoding is undone. To be read once; leaving the loop early ends it. */
+  /** The bytes as they came, still encoded. Read it once; leaving the loop early ends it. */
   body: AsyncIterable<Buffer>;
   end(): Promise<void>;
 };
 
 /**
- * One request to the origin of `url`, through the guard of addresses: a connection of its own, no redirects, no proxy
- * and no cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body,
- * `transfer_broken`. The whole answer ends within `totalMs`; of a stream its headers do.
+ * Sends one request to the origin of `url` through the address guard: a new connection, no redirects, no proxy and no
+ * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body,
+ * `transfer_broken`. The whole answer, or the headers of a stream, must end within `totalMs`.
  */
 export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
   const {
@@ -94,9 +95,9 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
       signal: anyOf(signal, deadline),
       headers: Object.entries(headers).flat(),
     });
-    // A body that is ended before it is read says so by an error, to nobody.
+    // A body that is ended before it is read emits an error without a listener.
     answer.body.on('error', () => undefined);
-    // Each answer of 1xx begins the wait for the headers anew, so the deadline holds for these of a stream, too.
+    // Each 1xx answer restarts the wait for the headers, so the deadline also bounds the headers of a stream.
     if (isStream) deadline.end();
     else deadline.answered();
     const bytes = isStream ? atLeast(answer.body, url.host, limits.leastRate) : answer.body;
@@ -113,7 +114,7 @@ function anyOf(signal: AbortSignal | undefined, deadline: Deadline): AbortSignal
   return signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
 }
 
-/** The bytes of an answer; refuses with `transfer_broken` where they end too early. */
+/** Yields the bytes of an answer; refuses with `transfer_broken` if they end too early. */
 export async function* bodyOf(
   bytes: AsyncIterable<unknown>,
   host: string,
@@ -130,7 +131,7 @@ export async function* bodyOf(
   }
 }
 
-/** By names in small letters. */
+/** Returns headers by lower-case names. */
 export function joined(headers: IncomingHttpHeaders): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value = '']) => [
     name,

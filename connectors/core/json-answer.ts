@@ -8,9 +8,9 @@ import { sourceRefusal } from './source-refusal.ts';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * What an answer says, with the digits of its numbers (`parseExactJson`); undefined where it is empty or, by its
- * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB, and JSON that is broken; with
- * `source_refused` JSON that nests too deep.
+ * Returns an answer's JSON with the digits of its numbers (`parseExactJson`); undefined if it is empty or, by its
+ * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB or broken JSON, and with `source_refused`
+ * JSON that nests too deep.
  */
 export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise<unknown> {
   const { host } = new URL(url);
@@ -33,7 +33,7 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
   }
 }
 
-/** What an answer says, as `schema` has it. Refuses, besides, an answer of another form. */
+/** Returns an answer's JSON parsed by `schema`, and refuses an answer of another form. */
 export async function answerAs<T>(schema: z.ZodType<T>, answer: GuardedAnswer): Promise<T> {
   const read = schema.safeParse(await jsonAnswer(answer));
   if (read.success) return read.data;

@@ -1,23 +1,24 @@
+/** Turns JSON values of sources into records. */
 import { isObject, numberText } from '../../domain/json/exact-json.ts';
 import { isKeptByDouble } from '../../domain/text/number-value.ts';
 import type { Json, ReadItem, SourceRecord } from './contract.ts';
 import { malformed } from './malformed.ts';
 
 /**
- * Levels of arrays and objects in a record, with the record's own: deeper ones could overflow the stack of what writes
- * them.
+ * Maximum depth of arrays and objects in a record, including the record itself: deeper ones could overflow the stack of
+ * a writer.
  */
 export const MAX_RECORD_NESTING = 100;
 /**
- * The same in whatever else comes from outside: catalogs, where a level of a record takes two of its schema, states,
+ * Maximum depth of other JSON from outside: catalogs, where a level of a record takes two of its schema, states,
  * answers.
  */
 export const MAX_OUTSIDE_NESTING = 500;
 
 /**
- * Returns the record that a value of `parseExactJson` is, made in place: a number that a double would round becomes its
- * text. A string is why it is none, to be put behind what names it. A member named `__proto__` is refused by name, at
- * any depth: as a field it would be lost in many a program behind us.
+ * Returns a value of `parseExactJson` as a record, made in place: a number that a double would round becomes a text. A
+ * string is the fault, as the end of a sentence. Refuses a member named `__proto__` at any depth: many programs would
+ * lose such a field.
  */
 export function jsonRecord(value: unknown): SourceRecord | string {
   if (!isObject(value)) return 'is not a JSON object';
@@ -26,13 +27,13 @@ export function jsonRecord(value: unknown): SourceRecord | string {
   return json === HAS_PROTO ? 'has a member named __proto__' : (json as SourceRecord);
 }
 
-/** The same as an item of a batch; `raw` is what is shown of it where it is no record. */
+/** Returns the record as an item of a batch; `raw` is shown if it is no record. */
 export function recordItem(value: unknown, raw: Buffer | string): ReadItem {
   const record = jsonRecord(value);
   return typeof record === 'string' ? malformed(raw, `a record ${record}`) : { kind: 'record', record };
 }
 
-/** What is wrong with JSON that has more levels, to be put behind what names it. */
+/** Returns the fault of JSON that is too deep, as the end of a sentence. */
 export const sayDepth = (levels: number) => `has arrays or objects more than ${levels} deep`;
 
 const TOO_DEEP = Symbol('too deep');

@@ -4,11 +4,11 @@ import type { ReadItem } from './contract.ts';
 const SHOWN_BYTES = 2 * 1024;
 
 /**
- * What should have been a record, cut to 2 KiB of text. What is not UTF-8 in it shows as U+FFFD; a letter that is cut
- * through is left out, and so is a word, which may be an id.
+ * Returns a malformed record, cut to 2 KiB of text. Bytes that are not UTF-8 show as U+FFFD; a cut letter is left out,
+ * and so is a cut word, which may be an id.
  */
 export function malformed(raw: Buffer | string, message: string): ReadItem {
-  // No letter has less than a byte, so this spares to encode what is not shown.
+  // No letter has less than a byte, so text that is not shown need not be encoded.
   const bytes = typeof raw === 'string' ? Buffer.from(raw.slice(0, SHOWN_BYTES)) : raw;
   const text = decodeWhole(bytes.subarray(0, SHOWN_BYTES));
   const shown = Buffer.byteLength(text) > SHOWN_BYTES ? decodeWhole(Buffer.from(text).subarray(0, SHOWN_BYTES)) : text;

@@ -5,8 +5,8 @@ import { sourceRefusal } from './source-refusal.ts';
 type Post = { body: string; headers?: Record<string, string>; advice: string; onSending?: (() => void) | undefined };
 
 /**
- * Posts JSON, and gives an answer of 2xx, which the caller reads or ends. Follows 307 and 308 to the same scheme, host
- * and port, and refuses any other redirect: what is posted must not go elsewhere.
+ * Posts JSON and returns a 2xx answer, which the caller reads or ends. Follows 307 and 308 to the same scheme, host and
+ * port, and refuses any other redirect: the body must not go elsewhere.
  */
 export async function postForAnswer(
   url: string,
@@ -21,7 +21,7 @@ export async function postForAnswer(
     advice,
     onSending,
   });
-  // After other redirects the body is asked for no more, and nothing of it has arrived.
+  // Other redirects drop the body, so none of it has arrived.
   if (answer.method === 'POST') return answer;
   await answer.end();
   throw sourceRefusal(
@@ -30,7 +30,7 @@ export async function postForAnswer(
   );
 }
 
-/** As `postForAnswer`; what is answered doesn't matter. */
+/** Posts JSON and ignores the answer's content. */
 export async function postJson(url: string, post: Post, context: ConnectorContext): Promise<void> {
   await (await postForAnswer(url, post, context)).end();
 }

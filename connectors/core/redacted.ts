@@ -1,8 +1,8 @@
-/** Shorter ones stand in any text by chance. */
+/** Minimum length of a redacted text: a shorter one may occur in any text by chance. */
 const LEAST_CHARS = 4;
 const STRUCK_OUT = '***';
 
-/** `text` without any string that stands somewhere in `secretSettings`, should a connector have quoted one. */
+/** Removes every string of `secretSettings` from `text`, in case a connector has quoted one. */
 export function redacted(text: string, secretSettings: object): string {
   const longestFirst = stringsIn(secretSettings).toSorted((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, secret) => rest.replaceAll(secret, STRUCK_OUT), text);

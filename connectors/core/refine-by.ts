@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** For `superRefine` of a setting: what `error` says against a value, put behind the setting's name. */
+/** Returns a check for `superRefine` of a setting: `error` completes a sentence that begins with the setting's name. */
 export function refineBy<T>(name: string, error: (value: T) => string | undefined) {
   return (value: T, context: z.RefinementCtx<T>): void => {
     const message = error(value);

@@ -1,3 +1,4 @@
+/** Sends HTTP requests over kept connections, through the address guard. */
 import { type Dispatcher, Pool } from 'undici';
 import type { Lookup } from './address-guard.ts';
 import { atLeast, endWithin, type LeastRate } from './answer-bounds.ts';
@@ -9,7 +10,7 @@ import { refusalOfFailure, sourceRefusal } from './source-refusal.ts';
 export type PoolLimits = {
   /** Until a connection stands, with look-up and TLS. */
   connectMs: number;
-  /** Without the other side taking a byte of what is sent, or sending one of what it answers. */
+  /** Time without progress in sending or receiving. */
   idleMs: number;
   /** From the end of the request to the beginning of the answer, and from there to its end, unless it is a stream. */
   answerMs: number;
@@ -18,16 +19,16 @@ export type PoolLimits = {
 };
 
 export type RequestPool = {
-  /** As `guardedRequest`, over connections that are kept. */
+  /** Sends a request as `guardedRequest` does, over kept connections. */
   request(url: URL, asked: Asked): Promise<HttpAnswer>;
-  /** Ends what is under way, too. */
+  /** Ends running requests, too. */
   close(): Promise<void>;
 };
 
-/** What is sent at a time, so that it can be seen whether the other side takes it. */
+/** Size of the pieces that are sent, so that stalls can be seen. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Requests to a few origins, through the guard of addresses; a slow one may take long, one that stalls ends. */
+/** Sends requests to a few origins through the address guard; a slow one may take long, one that stalls ends. */
 export function requestPool({
   allow,
   lookup,
@@ -57,7 +58,7 @@ export function requestPool({
           body: watch.piecesOf(body),
           signal: signal === undefined ? watch.signal : AbortSignal.any([signal, watch.signal]),
         });
-        // A body that is ended before it is read says so by an error, to nobody.
+        // A body that is ended before it is read emits an error without a listener.
         answer.body.on('error', () => undefined);
         const end = async () => {
           answer.body.destroy();
@@ -84,7 +85,7 @@ export function requestPool({
   };
 }
 
-/** Ends a request by its signal when nothing of it has moved for too long. */
+/** Ends a request by its signal after too long without progress. */
 function watched({ idleMs, answerMs, connectMs }: PoolLimits) {
   const controller = new AbortController();
   let isSent = true;

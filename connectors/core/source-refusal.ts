@@ -1,17 +1,15 @@
+/** Refusals by outside systems, and their network errors. */
 import { STATUS_CODES } from 'node:http';
 import { errors } from 'undici';
 import { Refusal, type RefusalExtra } from '../../domain/core/refusal.ts';
 
-/**
- * The HTTP status with which a route passes the failure on: 4xx where something must change first, 5xx where a retry
- * may do.
- */
+/** HTTP status of a route for each failure: 4xx if something must change first, 5xx if a retry may succeed. */
 const HTTP = {
-  /** The guard's no: nothing but another address, or the operator's allowance, changes it. */
+  /** Refused by the guard: only another address, or the operator's allowance, helps. */
   address_refused: 403,
-  /** The source's no: the same request gets it again. */
+  /** Refused by the source: the same request fails again. */
   source_refused: 400,
-  /** May go better later; `retry_after` in seconds where the source named a time. */
+  /** May succeed later; `retry_after` in seconds if the source gave a time. */
   source_unavailable: 503,
   transfer_broken: 502,
   source_changed: 409,
@@ -20,10 +18,7 @@ const HTTP = {
 
 type SourceError = keyof typeof HTTP;
 
-/**
- * What an outside source, or the guard before it, has against a request. Messages name the host, and quote nothing
- * else.
- */
+/** Returns a refusal by an outside source or its guard. Messages name the host, and quote nothing else. */
 export function sourceRefusal(status: SourceError, message: string, extra?: RefusalExtra): Refusal {
   return new Refusal(HTTP[status], status, message, extra);
 }
@@ -35,12 +30,12 @@ const ADVICE: Record<number, string> = {
   410: 'what was at this address is gone for good',
 };
 
-/** Statuses of 4xx that are no final answer (RFC 9110, 15.5.9; RFC 8470; RFC 6585, 4). */
+/** 4xx statuses that are not final (RFC 9110, 15.5.9; RFC 8470; RFC 6585, 4). */
 const LATER = new Set([408, 425, 429]);
 
 /**
- * The refusal for an answer that isn't the one asked for; `source_status` is the answer's own status. `advice` is what
- * to check where it is final: without, what holds for an address of the user's with headers of the user's.
+ * Returns the refusal for an unexpected answer; `source_status` is its status. `advice`: what to check if it is final,
+ * by default the user's address and headers.
  */
 export function refusalOfAnswer(
   host: string,
@@ -59,7 +54,7 @@ export function refusalOfAnswer(
   return sourceRefusal('source_unavailable', `${answered}: ${when}`, extra);
 }
 
-/** Retry-After is a number of seconds or a date (RFC 9110, 10.2.3). */
+/** Reads Retry-After: a number of seconds or a date (RFC 9110, 10.2.3). */
 export function retryAfterSeconds(retryAfter: string | undefined): number | undefined {
   if (retryAfter === undefined) return undefined;
   const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
@@ -68,7 +63,9 @@ export function retryAfterSeconds(retryAfter: string | undefined): number | unde
 
 const NOT_HTTP = 'not HTTP';
 
-/** What failed before an answer had begun, by the codes of Node, OpenSSL and undici, to be put behind the host. */
+/**
+ * Failures before an answer, by the codes of Node, OpenSSL and undici, each as the end of a sentence about the host.
+ */
 const BEFORE_ANSWER: Record<string, string> = {
   ENOTFOUND: 'is a name that DNS does not know: check the address',
   EAI_AGAIN: 'could not be looked up: DNS did not answer',
@@ -91,13 +88,13 @@ const BEFORE_ANSWER: Record<string, string> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name',
 };
 
-/** Node's codes of certificates that lead to no authority that is trusted (node: tls, X509 certificate error codes). */
+/** Node's codes of certificates without a trusted authority (node: tls, X509 certificate error codes). */
 export const UNTRUSTED =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|INVALID_CA|CERT_CHAIN_TOO_LONG/;
 const UNTRUSTED_WORDS =
   'has a certificate that no trusted authority signed; ' + 'an operator can name its PEM file in NODE_EXTRA_CA_CERTS';
 
-/** The refusal for a request that got no answer. What isn't a failure of the network is ours, and thrown as it is. */
+/** Returns the refusal for a request without an answer. An error that is not the network's is ours, and is thrown. */
 export function refusalOfFailure(host: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const code = codeOf(error);
@@ -105,7 +102,7 @@ export function refusalOfFailure(host: string, error: unknown): Refusal {
   return sourceRefusal('source_unavailable', `${host} ${wordsOf(code)}`);
 }
 
-/** The refusal for a body that broke off. */
+/** Returns the refusal for a body that broke off. */
 export function refusalOfBreak(host: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const code = codeOf(error);
@@ -114,10 +111,10 @@ export function refusalOfBreak(host: string, error: unknown): Refusal {
   return sourceRefusal('transfer_broken', `${host} ${how} of the transfer`);
 }
 
-/** Arguments that we got wrong, of Node or undici. */
+/** Codes of Node or undici for our own wrong arguments. */
 const OURS = /^ERR_(?:INVALID|ASSERTION|OUT_OF_RANGE)|^UND_ERR_INVALID/;
 
-/** undici's parser has a class instead of a code; its error holds what the source sent. */
+/** Returns the code; undici's parser has a class instead, and its error contains what the source sent. */
 function codeOf(error: unknown): string | undefined {
   if (error instanceof errors.HTTPParserError) return NOT_HTTP;
   const { code } = (error instanceof Error ? error : {}) as { code?: unknown };

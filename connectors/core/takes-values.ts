@@ -1,6 +1,6 @@
 import type { Field } from './contract.ts';
 
-/** Whether a field of a destination takes no values from a record that is named by `key`. */
+/** Returns whether a destination's field takes no values from a record that `key` identifies. */
 export const takesNoValues = ({ name, takes_values }: Field, key: readonly string[]): boolean =>
   takes_values === 'never' || (takes_values === 'as_key' && !key.includes(name));
 

@@ -8,7 +8,7 @@ import type { PostResult } from '../push/http2-session.ts';
 
 type Answer = Extract<PostResult, { kind: 'answer' }>;
 
-/** Google's error model, with the details that FCM adds (FCM HTTP v1: ErrorCode). */
+/** Google's error model, with FCM's details (FCM HTTP v1: ErrorCode). */
 const ErrorBody = z.object({
   error: z.object({
     message: z.string().catch(''),
@@ -91,7 +91,7 @@ function isOfDevice({ message, details }: FcmFailure): boolean {
   );
 }
 
-/** `projects/<id>/messages/<message id>`. */
+/** Returns `projects/<id>/messages/<message id>`. */
 function nameOf(body: string): string | null {
   const [, name] = /"name":\s*"([^"\\]{1,256})"/.exec(body) ?? [];
   return name ?? null;

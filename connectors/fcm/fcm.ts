@@ -170,7 +170,8 @@ type FcmSettings = z.output<typeof FcmSettings>;
 const GOOGLE = 'https://fcm.googleapis.com';
 
 /**
- * Firebase Cloud Messaging, HTTP v1 (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send).
+ * Sends through Firebase Cloud Messaging, HTTP v1
+ * (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send).
  */
 export const fcm = pushProvider({
   name: 'fcm',

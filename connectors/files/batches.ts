@@ -2,7 +2,7 @@ import { batcher } from '../core/batcher.ts';
 import type { Batch } from '../core/contract.ts';
 import type { Portion } from './file-portions.ts';
 
-/** Batches as full as they may be. The last one, that may be empty, has the cursor of the last portion. */
+/** Fills batches as far as possible. The last one, which may be empty, has the cursor of the last portion. */
 export async function* batches(portions: AsyncIterable<Portion>): AsyncGenerator<Batch, void, undefined> {
   const { add, passed, rest } = batcher(null);
   for await (const { items, cursorAfter, done } of portions) {

@@ -1,3 +1,4 @@
+/** Reads any file of rows as CSV in UTF-8. */
 import { closeSync, write } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,27 +20,26 @@ import { isOfficeFile, openSheet } from './xlsx.ts';
 import { onlyEntry, type OpenZip, openZip, tooLarge } from './zip-file.ts';
 
 type CanonicalContext = {
-  /** A folder for what can't be read as it comes. */
+  /** A folder for files that cannot be streamed. */
   scratch: string;
   signal: AbortSignal;
   maxBytes?: number | undefined;
 };
 
-/** A file as CSV in UTF-8. `chunks` are to be read, or ended by `return()`. */
+/** A file as CSV in UTF-8. Read `chunks`, or end them by `return()`. */
 export type CanonicalFile = {
   format: TableFormat;
-  /** False where `chunks` are the file's own bytes. */
+  /** False if `chunks` are the file's own bytes. */
   isConverted: boolean;
   chunks: AsyncGenerator<Buffer, void, undefined>;
 };
 
-/** So much of the beginning is looked at. */
+/** Size of the beginning that is examined. */
 const HEAD_BYTES = 64 * 1024;
 
 /**
- * The one form in which files of tables are read: plain UTF-8 is handed on as it is, UTF-16 and what `encoding` names
- * is turned into UTF-8, an .xlsx file into CSV, and a zip file with one file is opened. Gzip was undone before. Refuses
- * what it can't read.
+ * Returns a file as plain UTF-8: UTF-16 and the encoding named by `encoding` are converted, an .xlsx file becomes CSV,
+ * and a zip file with one file is opened. Gzip is undone before. Refuses files that it cannot read.
  */
 export async function canonicalFile(
   source: AsyncIterable<Buffer>,
@@ -93,10 +93,10 @@ async function readHead(all: AsyncIterator<Buffer>, { encoding: set }: TableSett
   }
 }
 
-/** Tells Excel the delimiter, which stands in it: no row, but a line. */
+/** A line that gives Excel the delimiter: no row, but a counted line. */
 const SEPARATOR_LINE = /^\ufeff?"?sep=[,;\t|]"?\r?\n/i;
 
-/** Leaves the line end, so that the numbers of lines stay. */
+/** Keeps the line end, so that line numbers stay right. */
 async function* withoutFirstLine(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   let isFirstLine = true;
   for await (const chunk of chunks) {
@@ -123,8 +123,8 @@ async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: Encoding): A
 }
 
 /**
- * A zip file tells at its end what it holds, so it lies on disk while it is read. It is open by its descriptor alone: a
- * process that is killed leaves nothing of it.
+ * Spills a zip file to disk, because its directory is at its end. Only a descriptor holds the file, so a killed process
+ * leaves nothing.
  */
 async function unpacked(
   chunks: AsyncGenerator<Buffer>,
@@ -169,7 +169,7 @@ async function unpacked(
 
 const writeTo = promisify(write);
 
-/** Writes the chunks to disk, and returns the descriptor of the file. */
+/** Writes the chunks to disk, and returns the file's descriptor. */
 async function spill(chunks: AsyncIterable<Buffer>, path: string): Promise<number> {
   const fd = openWithoutName(path);
   try {

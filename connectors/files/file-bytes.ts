@@ -1,32 +1,33 @@
+/** Bytes of an opened file, unzipped. */
 import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import type { Refusal } from '../../domain/core/refusal.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** A file that was opened: its bytes are to be read, or ended. */
+/** An opened file; read its bytes or end it. */
 export type FileBytes = {
-  /** Where in the file its bytes begin. */
+  /** Offset in the file of its first byte. */
   from: number;
-  /** Names these very bytes, so that reading may go on in the middle; null where the source names no such thing. */
+  /** Identifies these exact bytes, so that reading may resume in the middle; null if the source has no such version. */
   version: string | null;
-  /** Differs when the file changed; null where the source tells nothing. */
+  /** Differs when the file has changed; null if unknown. */
   mark: string | null;
-  /** How many its chunks have in all; null where the source does not say. */
+  /** Total size of its chunks; null if unknown. */
   bytes: number | null;
   chunks: AsyncIterable<Buffer>;
-  /** When reading ends before the file does. */
+  /** Ends reading before the file's end. */
   context: Pick<ConnectorContext, 'signal' | 'maxDecompressedBytes' | 'scratch'>;
   end(): Promise<void>;
 };
 
-/** Opens a file at its start, or behind `from` bytes of `version`; where that can't be had, at the start again. */
+/** Opens a file at its start, or behind `from` bytes of `version`; if that is gone, at the start. */
 export type OpenFile = (part?: { from: number; version: string }) => Promise<FileBytes>;
 
 const GZIP = [0x1f, 0x8b];
 
 /**
- * The bytes, unzipped where they are gzip, which their first two tell: they begin no text of UTF-8. `onTrailingBytes`:
- * all of it came, and is followed by something else.
+ * Yields the bytes, unzipped if they are gzip; its first two bytes begin no UTF-8 text. `onTrailingBytes`: the content
+ * is complete, but other bytes follow.
  */
 export async function* unzipped(
   { chunks, context: { signal, maxDecompressedBytes: maxBytes = MAX_DECOMPRESSED_BYTES } }: FileBytes,
@@ -70,7 +71,6 @@ function refusalOfDefect(defect: Exclude<GzipDefect, 'trailing_bytes'>, maxBytes
   return sourceRefusal('too_large', `The gzip file expands to over ${limit} bytes, the most that is taken: split it`);
 }
 
-/** Without the first `bytes` of them. */
 export async function* skipped(chunks: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void, undefined> {
   let left = bytes;
   for await (const chunk of chunks) {

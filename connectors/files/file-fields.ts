@@ -1,3 +1,4 @@
+/** Finds the fields of a file. */
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Field, Json, SourceRecord } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -10,8 +11,8 @@ const SAMPLE_BYTES = 16 * 1024 * 1024;
 const MAX_FIELDS = 1_000;
 
 /**
- * The fields of an open file: the names in a header of CSV; for JSON Lines what the first 1,000 records (of at most 16
- * MiB) have, up to 1,000 fields. Any of them may be missing in a later record, so all are nullable. Ends the file.
+ * Returns the fields of an open file: the names in a CSV header, or the members of the first 1,000 records (at most 16
+ * MiB) of JSON Lines, up to 1,000 fields. A later record may lack any of them, so all are nullable. Ends the file.
  */
 export async function fieldsOf(settings: FileSettings, file: FileBytes): Promise<Field[]> {
   try {
@@ -54,7 +55,7 @@ function addTypes(types: Map<string, FieldType | null>, record: SourceRecord): v
   }
 }
 
-/** The type that takes both; null is that of null. */
+/** Returns the type that holds both; null stands for the type of null. */
 function joined(a: FieldType | null, b: FieldType | null): FieldType | null {
   if (a === null || b === null || a === b) return a ?? b;
   const areNumbers = [a, b].every((type) => type === 'integer' || type === 'number');

@@ -20,27 +20,27 @@ import { jsonRecord, MAX_RECORD_NESTING, sayDepth } from '../core/json-record.ts
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** Where a record begins: offset in the file (unzipped), in bytes, and its line, from 1. */
+/** Position of a record: offset in the unzipped file in bytes, and line from 1. */
 export type FileOffset = { offset: number; line: number };
 
 export type FoundItem = {
   item: ReadItem;
-  /** As it came, with its line end; of a record that is too long, what is kept of it. */
+  /** As it came, with its line end; only the kept part of one that is too long. */
   bytes: number;
-  /** Where reading goes on behind it. */
+  /** Position where reading continues. */
   after: FileOffset;
 };
 
-/** Makes records of a file's bytes, as they come. */
+/** Makes records from a file's bytes. */
 export type ItemReader = {
-  /** The items that this chunk completes; to be read to the end before the next call. */
+  /** Yields the items that this chunk completes; read it to the end before the next call. */
   push(chunk: Buffer): Iterable<FoundItem>;
   end(): Iterable<FoundItem>;
-  /** The header's names; null before it was read, and where a format has none. */
+  /** The header's names; null before it is read, and in formats without one. */
   columns(): string[] | null;
 };
 
-/** Where a reader begins; behind the header its names are needed. */
+/** Start of a reader; behind the header it needs the names. */
 export type Start = FileOffset & { columns: string[] | null };
 
 export const FILE_START: Start = { offset: 0, line: 1, columns: null };

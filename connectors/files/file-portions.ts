@@ -1,3 +1,4 @@
+/** Reads a file in portions, with cursors to resume. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { DELIMITERS } from '../../domain/csv/csv-bytes.ts';
@@ -11,10 +12,7 @@ import { createCsvItems, createJsonlItems, FILE_START, type FileOffset, type Fou
 import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
 import type { FileSettings } from './file-settings.ts';
 
-/**
- * Where reading one file goes on: of which version, and behind what. `isGzip`: what is read is not its bytes as they
- * are.
- */
+/** Cursor of one file: its version and position. `isGzip`: positions are not those of the file's own bytes. */
 export const fileCursor = z.object({
   version: z.string().nullable(),
   mark: z.string().nullable(),
@@ -28,13 +26,13 @@ export const fileCursor = z.object({
 
 export type FileCursor = z.output<typeof fileCursor>;
 
-/** Items as they came in, and where reading goes on behind each of them. */
+/** Items as they came, and the cursor after each. */
 export type Portion = { items: { item: ReadItem; bytes: number }[]; cursorAfter(index: number): Cursor; done?: number };
 
-/** The items of some bytes of a file; of its last portion, that may be empty, the cursor is done. */
+/** Items of some bytes of a file; the last portion, which may be empty, has a cursor that is done. */
 export type FilePortion = { items: FoundItem[]; cursorAfter(index: number): FileCursor; done?: number };
 
-/** Reads an open file on behind `cursor`, or from its start where the version is another. */
+/** Reads an open file from `cursor`, or from its start if the version differs. */
 export async function* filePortions(
   settings: FileSettings,
   file: FileBytes,
@@ -74,7 +72,7 @@ export async function* filePortions(
   } catch (error) {
     throw namingRecords(error, last);
   }
-  // The last portion, that may be empty, is the one that is done.
+  // The last portion, which may be empty, is done.
   let rest: FoundItem[] = [];
   for await (const items of inPortions(hasTrailingBytes() ? withTrailing(reader.end(), () => last) : reader.end())) {
     if (rest.length > 0) yield portion(rest, false);
@@ -83,9 +81,9 @@ export async function* filePortions(
   yield portion(rest, true);
 }
 
-/** A portion ends with the item that brings it to so many, or to so many bytes. */
+/** Number of items, or bytes, that end a portion. */
 const [PORTION_ITEMS, PORTION_BYTES] = [1_000, 64 * 1024];
-/** How long items are made before timers and others get their turn: a chunk may hold a million of them. */
+/** Time after which the event loop gets a turn: a chunk may contain a million items. */
 const TURN_MS = 20;
 
 async function* inPortions(found: Iterable<FoundItem>): AsyncGenerator<FoundItem[], void, undefined> {
@@ -105,10 +103,7 @@ async function* inPortions(found: Iterable<FoundItem>): AsyncGenerator<FoundItem
   if (items.length > 0) yield items;
 }
 
-/**
- * A file that proves to be damaged behind records that were read: they may be wrong, and a batch of them may be
- * written.
- */
+/** Adds to the error of a damaged file that earlier records may be wrong, and may be written. */
 function namingRecords(error: unknown, { line }: FileOffset): unknown {
   if (!(error instanceof Refusal) || error.status !== 'source_refused' || line === 1) return error;
   return sourceRefusal(
@@ -119,7 +114,7 @@ function namingRecords(error: unknown, { line }: FileOffset): unknown {
 
 const TRAILING_BYTES = 'Behind the end of the gzip file stand bytes that are no gzip, and were not read';
 
-/** The defect of a file of which all records came: an item of its own behind them. */
+/** Adds an item for trailing bytes after all records of a complete file. */
 function* withTrailing(items: Iterable<FoundItem>, end: () => FileOffset): Generator<FoundItem, void, void> {
   let after: FileOffset | undefined;
   for (const found of items) {
@@ -130,8 +125,8 @@ function* withTrailing(items: Iterable<FoundItem>, end: () => FileOffset): Gener
 }
 
 /**
- * What records are read from: of an opened part its bytes, else the file in the form that all files are read in.
- * `isUnpacked`: all of the file has come before its first record.
+ * Returns the bytes of records: those of an opened part, else the file in canonical form. `isUnpacked`: the whole file
+ * arrives before its first record.
  */
 async function openRecords(settings: FileSettings, file: FileBytes, cursor: FileCursor | null) {
   const syntax: TableSyntax = { format: 'csv', delimiter: cursor?.delimiter ?? settings.delimiter ?? ',' };
@@ -160,10 +155,7 @@ async function openRecords(settings: FileSettings, file: FileBytes, cursor: File
   };
 }
 
-/**
- * The file, and how much of its bytes have come: of those behind the first items, where what comes before them is read
- * over.
- */
+/** Counts the file's bytes as they arrive, without those before the first items if they are skipped. */
 function countedBytes(file: FileBytes): { file: FileBytes; done(isReadOver: boolean): number | null } {
   let came = 0;
   let before: number | undefined;
@@ -182,10 +174,7 @@ function countedBytes(file: FileBytes): { file: FileBytes; done(isReadOver: bool
   };
 }
 
-/**
- * Opens a file so that reading goes on behind `cursor`: a part of what is gzip can't be unzipped, nor one of .xlsx
- * read.
- */
+/** Opens a file to continue at `cursor`: a part of a gzip or .xlsx file cannot be read. */
 export function openBehind(open: OpenFile, cursor: FileCursor | null): Promise<FileBytes> {
   if (cursor === null || cursor.isGzip || cursor.version === null || cursor.offset === 0) return open();
   return open({ from: cursor.offset, version: cursor.version });

@@ -3,7 +3,7 @@ import { DELIMITERS, ENCODINGS } from '../../domain/csv/csv-bytes.ts';
 import { MAX_NULL_MARKER, type TableSettings } from '../../domain/csv/table-format.ts';
 import { harmless } from '../core/contract.ts';
 
-/** The members of a connector's settings that say how its files are read. */
+/** Settings that say how a connector's files are read. */
 export const fileSettings = {
   format: harmless(
     z

@@ -4,10 +4,7 @@ import type { OpenFile } from './file-bytes.ts';
 import { fileCursor, filePortions, openBehind } from './file-portions.ts';
 import type { FileSettings } from './file-settings.ts';
 
-/**
- * Reads one file: on behind the cursor where it is still the same, and not at all where an incremental reading knows
- * it.
- */
+/** Reads one file: from the cursor if it is unchanged, and not at all if an incremental reading has read it. */
 export async function* readFile(
   settings: FileSettings,
   open: OpenFile,

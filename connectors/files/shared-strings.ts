@@ -1,29 +1,30 @@
+/** Shared strings of an Excel file, on disk. */
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 
 /** Number of texts that are read back at once. */
 const BLOCK = 64;
 const WRITE_BYTES = 256 * 1024;
-/** Blocks that were used are kept until they come to so many bytes of texts, and once more until the next do. */
+/** Size of texts up to which used blocks are kept; they then stay until the next ones reach it. */
 const CACHE_BYTES = 8 * 1024 * 1024;
 
-/** Bytes that tell where a block begins. */
+/** Bytes of a block's position. */
 const PLACE_BYTES = 8;
 
 type Block = { texts: string[]; bytes: number };
 
-/** Opens a new file and takes its name away, so that what is in it ends with the process, however that ends. */
+/** Opens a new file and removes its name, so that its content ends with the process. */
 export function openWithoutName(path: string): number {
   const fd = openSync(path, 'wx+', 0o600);
   rmSync(path);
   return fd;
 }
 
-/** A file without a name that is written at its end, and read anywhere. */
+/** A file without a name, written at its end and read anywhere. */
 class ScratchFile {
   readonly #fd: number;
   #pending: Buffer[] = [];
   #pendingBytes = 0;
-  /** With what is not written yet. */
+  /** Includes what is not written yet. */
   bytes = 0;
 
   constructor(path: string) {
@@ -36,7 +37,7 @@ class ScratchFile {
     this.bytes += bytes.length;
   }
 
-  /** Writes what was added, once it is much or all. */
+  /** Writes what was added, once it is enough or all. */
   flush(isAll: boolean): void {
     if (this.#pendingBytes === 0 || (!isAll && this.#pendingBytes < WRITE_BYTES)) return;
     const bytes = Buffer.concat(this.#pending);
@@ -45,7 +46,7 @@ class ScratchFile {
     this.#pendingBytes = 0;
   }
 
-  /** No more than is written. */
+  /** Reads at most what is written. */
   read(start: number, length: number): Buffer {
     const bytes = Buffer.alloc(length);
     for (let at = 0; at < length;) {
@@ -61,10 +62,10 @@ class ScratchFile {
   }
 }
 
-/** Texts by their numbers, on disk: an Excel file may have more of them, and of their places, than there is memory. */
+/** Texts by number, on disk: an Excel file may have more of them than fit in memory. */
 export class SharedStrings {
   readonly #texts: ScratchFile;
-  /** Where each block begins among the texts. */
+  /** Start of each block in the texts. */
   readonly #places: ScratchFile;
   #recent = new Map<number, Block>();
   #recentBytes = 0;
@@ -90,13 +91,12 @@ export class SharedStrings {
     this.#count += 1;
   }
 
-  /** Writes what was added, once it is much or all. */
   flush(isAll: boolean): void {
     this.#texts.flush(isAll);
     this.#places.flush(isAll);
   }
 
-  /** Undefined where there is none. All must have been flushed. */
+  /** Returns undefined if there is none. Call `flush` before. */
   get(index: number): string | undefined {
     if (!(index >= 0 && index < this.#count)) return undefined;
     return this.#block(Math.floor(index / BLOCK)).texts[index % BLOCK];
@@ -128,7 +128,7 @@ export class SharedStrings {
     return { texts, bytes: bytes.length };
   }
 
-  /** Tells where a block begins; for the block behind the last one, where the texts end. */
+  /** Returns the start of a block; for the one after the last, the end of the texts. */
   #placeOf(number: number): number {
     const at = number * PLACE_BYTES;
     return at < this.#places.bytes ? this.#places.read(at, PLACE_BYTES).readDoubleLE() : this.#texts.bytes;

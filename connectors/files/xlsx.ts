@@ -21,24 +21,24 @@ import type { OpenZip } from './zip-file.ts';
 
 /** Excel's own limit for the text of a cell. */
 const MAX_CELL = 32_767;
-/** Excel has some 65,000 formats of cells, and a workbook some hundreds of sheets. */
+/** Excel has about 65,000 cell formats, and a workbook some hundreds of sheets. */
 const MAX_LISTED = 100_000;
-/** Rows are handed on when they come to so many characters. */
+/** Number of characters after which rows are handed on. */
 const CHUNK = 64 * 1024;
 
 export type SheetOptions = {
-  /** The sheet's name; the first one that is not hidden where it is not set. */
+  /** The sheet's name; by default the first one that is not hidden. */
   sheet: string | undefined;
   /** A folder for texts that do not fit into memory. */
   folder: string;
 };
 
-/** Whether a zip file is one of Microsoft Office's, as an .xlsx file is. */
+/** Returns whether a zip file is one of Microsoft Office's, as an .xlsx file is. */
 export function isOfficeFile({ find }: OpenZip): boolean {
   return find('[Content_Types].xml') !== undefined;
 }
 
-/** The name of a sheet of an Excel file, and its rows as CSV with commas: a line for each, also for empty ones. */
+/** Returns a sheet's name, and its rows as CSV with commas: a line for each, also for empty ones. */
 export async function openSheet(
   zip: OpenZip,
   options: SheetOptions,
@@ -91,7 +91,7 @@ async function readWorkbook(zip: OpenZip): Promise<Workbook> {
   return { sheets, is1904, stylesPart: partOf('styles'), stringsPart: partOf('sharedStrings') };
 }
 
-/** Which other parts of the file a part names; '' stands for the file itself. */
+/** Returns the other parts that a part refers to; '' stands for the file itself. */
 async function readRelations(zip: OpenZip, part: string): Promise<Relation[]> {
   const folder = posix.dirname(part);
   const name = posix.join(folder, '_rels', `${posix.basename(part)}.rels`);
@@ -147,7 +147,7 @@ async function* readSheet(
   }
 }
 
-/** For each format of cells, by its number, how it shows a number as a date; null where it does not. */
+/** Returns for each cell format, by its number, how it shows a number as a date, or null. */
 async function readFormats(zip: OpenZip, part: string | null): Promise<(DateFormat | null)[]> {
   const formats: (DateFormat | null)[] = [];
   if (part === null) return formats;
@@ -190,9 +190,7 @@ async function readStrings(zip: OpenZip, part: string | null, strings: SharedStr
   await readPart(zip, part, events);
 }
 
-/**
- * The text of a cell, which may be spread over runs of different looks. How it is pronounced (rPh) is no part of it.
- */
+/** Collects the text of a cell, which may consist of runs in different styles. Its pronunciation (rPh) is left out. */
 class CellText {
   readonly #part: string;
   #text = '';
@@ -230,7 +228,7 @@ class CellText {
   }
 }
 
-/** Any other text stands as it is: no attribute takes it for a Boolean. */
+/** Any other text stays: no attribute takes it for a Boolean. */
 const BOOLEANS = new Map([
   ['1', 'true'],
   ['true', 'true'],
@@ -240,7 +238,7 @@ const BOOLEANS = new Map([
 
 type Lookups = { formats: readonly (DateFormat | null)[]; strings: SharedStrings; is1904: boolean };
 
-/** Makes records of CSV of a sheet's XML. All have as many fields as the first, unless they have more. */
+/** Makes CSV records from a sheet's XML. All have at least as many fields as the first. */
 class SheetRows implements XmlEvents<Buffer> {
   readonly #part: string;
   readonly #lookups: Lookups;
@@ -321,12 +319,12 @@ class SheetRows implements XmlEvents<Buffer> {
   #endCell(): void {
     const text = this.#valueOf(this.#text.take());
     if (text === '' && this.#hasFormula) this.#requireResult();
-    if (text === '') return; // so cells after the last value are none
+    if (text === '') return; // cells after the last value are left out
     while (this.#cells.length < this.#column) this.#cells.push('');
     this.#cells.push(text);
   }
 
-  /** A formula that gives an empty text has that as its result; what was never computed is no empty cell. */
+  /** Requires a formula's result, which may be an empty text: a cell that was never computed is not empty. */
   #requireResult(): void {
     if (this.#type === 'str' && this.#hasResult) return;
     const cell = `${columnName(this.#column)}${this.#row}`;

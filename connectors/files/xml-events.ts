@@ -1,30 +1,28 @@
+/** Reads XML as a stream of events. */
 import { SaxesParser } from 'saxes';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** Names without their prefixes. */
+/** Names have no prefixes. */
 export type XmlEvents<T = never> = {
   open?(name: string, attributes: Record<string, string>): void;
   close?(name: string): void;
   text?(text: string): void;
-  /** Called after each few characters, and at the end: what is there to be handed on, or null. */
+  /** Called after each few characters, and at the end: returns what can be handed on, or null. */
   take?(isEnd: boolean): T | null;
 };
 
 /**
- * The longest tag, text or comment, in characters, and how deep elements lie in each other: far more than Excel writes.
+ * Maximum length of a tag, text or comment in characters, and maximum depth of elements: far more than Excel writes.
  */
 const MAX_TOKEN = 1024 * 1024;
 const MAX_DEPTH = 64;
-/**
- * After so many characters what they brought may be handed on: a cell may name a text a thousand times as long as
- * itself.
- */
+/** Number of characters after which results may be handed on: a cell may name a text a thousand times its own size. */
 const SLICE = 8 * 1024;
 
 /**
- * Reads XML, calls `events` as it comes, and yields what they give. Refuses what is not well-formed, is not UTF-8, or
- * has a document type, with which it could declare entities that expand without end.
+ * Reads XML, calls `events`, and yields what they return. Refuses XML that is not well-formed, is not UTF-8, or has a
+ * document type, which could declare entities that expand without end.
  */
 export async function* parseXml<T = never>(
   part: string,

@@ -1,3 +1,4 @@
+/** Reads zip files. */
 import { closeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
@@ -5,26 +6,23 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { quote } from '../../domain/text/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/**
- * A workbook has a few files for each sheet. Their names, and what a zip file says about them, have at most so many
- * bytes.
- */
+/** A workbook has a few files for each sheet. Their names and descriptions in the zip file have at most this size. */
 const MAX_ENTRIES = 10_000;
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
-/** The files in a zip file, by their names. */
+/** The files in a zip file, by name. */
 export type OpenZip = {
   entries: ReadonlyMap<string, Entry>;
-  /** Finds its file by the name, in capitals or not: in files of Office they differ. */
+  /** Finds a file by its name, ignoring case: files of Office differ. */
   find(name: string): Entry | undefined;
-  /** Refuses one whose checksum does not fit, before any of it is handed on. */
+  /** Refuses an entry whose checksum is wrong, before any of it is handed on. */
   verify(entry: Entry): Promise<void>;
-  /** What it holds; all that is read of one zip file has at most the bytes that it was opened with. */
+  /** Yields an entry's content; all reads of one zip file together have at most the size that it was opened with. */
   read(entry: Entry): AsyncGenerator<Buffer, void, undefined>;
   close(): void;
 };
 
-/** Opens a zip file by its descriptor, which is closed by `close`, or here if the file is refused. */
+/** Opens a zip file by its descriptor, which `close` closes; a refused file is closed here. */
 export async function openZip(
   fd: number,
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
@@ -46,7 +44,7 @@ export async function openZip(
         for await (const chunk of chunksOf(zip, entry, signal)) void chunk;
       },
       async *read(entry) {
-        bytes += entry.uncompressedSize; // no more of it comes out, or reading it fails
+        bytes += entry.uncompressedSize; // it has no more content, or reading it fails
         if (bytes > maxBytes) throw tooLarge(maxBytes);
         yield* chunksOf(zip, entry, signal);
       },
@@ -57,7 +55,7 @@ export async function openZip(
   }
 }
 
-/** Fails at the end where the checksum does not fit. */
+/** Throws at the end if the checksum is wrong. */
 async function* chunksOf(zip: ZipFile, entry: Entry, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
   if (entry.isEncrypted())
     throw sourceRefusal('source_refused', 'The zip file is protected by a password: send it without one');
@@ -110,7 +108,7 @@ function isOfSystem(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
 }
 
-/** The only file that a zip file holds, without what macOS puts beside it. */
+/** Returns the only file of a zip file, ignoring what macOS adds. */
 export function onlyEntry({ entries }: OpenZip): Entry {
   const files = [...entries.values()].filter(
     ({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.(?:DS_Store$|_)/.test(fileName),

@@ -40,7 +40,7 @@ const httpFileSettings = z.object({
 
 type HttpFileSettings = z.output<typeof httpFileSettings>;
 
-/** A file of CSV or JSON Lines at an HTTP or HTTPS address. */
+/** Reads a file of CSV or JSON Lines at an HTTP or HTTPS address. */
 export const httpFile = connector({
   name: 'http-file',
   title: 'File over HTTP (CSV, JSON Lines)',
@@ -57,7 +57,7 @@ export const httpFile = connector({
   },
 });
 
-/** The last part of the path, or the host where there is none. */
+/** Returns the last part of the path, or the host if there is none. */
 function streamName(text: string): string {
   const { pathname, hostname } = new URL(text);
   const name = pathname.split('/').findLast((part) => part !== '') ?? hostname;
@@ -70,7 +70,7 @@ function streamName(text: string): string {
 
 type Part = { from: number; version: string };
 
-/** Opens the file, or the part of it; where the source gives no such part of this version, the whole. */
+/** Opens the file or its part; the whole file if the source does not give the part of this version. */
 export async function openByHttp(
   { url, url_query: query, request_headers: headers }: HttpFileSettings,
   context: ConnectorContext,
@@ -98,7 +98,7 @@ function withQuery(url: string, query: string | undefined): string {
   return address.href;
 }
 
-/** The file has become shorter, or ends just there. */
+/** The file has become shorter, or ends exactly there. */
 function nullWhereOutOfRange(error: unknown): null {
   if (error instanceof Refusal && error.extra['source_status'] === 416) return null;
   throw error;
@@ -131,8 +131,7 @@ async function opened(answer: GuardedAnswer, from: number, context: ConnectorCon
 }
 
 /**
- * The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the
- * same.
+ * Returns the entity tag, even a weak one, or else a reliable date with the length: a length alone may stay the same.
  */
 function markOf(headers: Record<string, string>, version: string | null): string | null {
   return headers['etag'] ?? (version === null ? null : `${version} ${contentLength(headers) ?? ''}`);

@@ -1,17 +1,15 @@
+/** Types of Postgres, and their values as JSON. */
 import { checkNesting } from '../../domain/json/parse-json.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Json } from '../core/contract.ts';
 import { MAX_RECORD_NESTING } from '../core/json-record.ts';
 
-/**
- * What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it
- * throws.
- */
+/** A type of Postgres as a field. `parse` takes the text that Postgres writes for a value, and throws for any other. */
 export type PostgresKind = {
   type: FieldType;
-  /** Whether what is new can be told by a column of this type. */
+  /** Whether new rows can be found by a column of this type. */
   isOrdered: boolean;
-  /** Which of the types of time: rows of the last moments wait for the next reading. */
+  /** For a type of time: rows of the last moments wait for the next reading. */
   time?: 'instant' | 'day';
   parse(text: string): Json;
 };
@@ -48,18 +46,20 @@ const KINDS = new Map<number, PostgresKind>([
   [1184, INSTANT],
 ]);
 
-/** As `pg_type` has it: the type under a domain, the type of an array's elements, and what stands between these. */
+/** Columns of `pg_type`: the type under a domain, the type of an array's elements, and the delimiter of elements. */
 export type PostgresType = { base: number | null; element: number | null; delimiter: string };
 
 export const isBuiltIn = (oid: number) => KINDS.has(oid);
 
-/** The number of the type that a type is made of in the end, for a domain: of what it is based on. */
+/** Returns the number of the type that a domain is finally based on. */
 export function baseOf(oid: number, types: Map<number, PostgresType>): number {
   const base = types.get(oid)?.base ?? null;
   return base === null ? oid : baseOf(base, types);
 }
 
-/** A type that is not known here comes as its text: enums, intervals, ranges, addresses, and what extensions bring. */
+/**
+ * Returns the kind of a type. An unknown type is a text: enums, intervals, ranges, addresses, and types of extensions.
+ */
 export function postgresKind(oid: number, types: Map<number, PostgresType>): PostgresKind {
   const base = baseOf(oid, types);
   const { element, delimiter } = types.get(base) ?? { element: null, delimiter: ',' };
@@ -72,14 +72,14 @@ export function postgresKind(oid: number, types: Map<number, PostgresType>): Pos
   return { type: 'array', isOrdered: false, parse: (text) => convert(parseArrayText(text, delimiter)) };
 }
 
-/** A number where the shortest text of the double is the same number, or else the text. */
+/** Returns a number if the shortest text of the double is the same number, else the text. */
 function exactNumber(text: string): number | string {
   const number = Number(text);
   if (!Number.isFinite(number)) return text;
   return sameDecimal(text, String(number)) ? number : text;
 }
 
-/** NaN and infinities are none in JSON. */
+/** NaN and infinities are texts, because JSON lacks them. */
 function double(text: string): number | string {
   const number = Number(text);
   return Number.isFinite(number) ? number : text;
@@ -102,7 +102,7 @@ function decimalOf(text: string): { isNegative: boolean; digits: string; exponen
   return { isNegative: sign === '-', digits, exponent: digits === '' ? 0 : whole.length - leading + Number(power) };
 }
 
-/** `2024-01-31 12:00:00.5+00` as `2024-01-31T12:00:00.500Z`: milliseconds, or microseconds where there are any. */
+/** Turns `2024-01-31 12:00:00.5+00` into `2024-01-31T12:00:00.500Z`: milliseconds, or microseconds if there are any. */
 function isoInstant(text: string): string {
   const found = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(?:\+00)?$/.exec(text);
   // Infinity, before Christ, after the year 9999: as Postgres writes it.
@@ -118,10 +118,10 @@ function base64(text: string): string {
 
 type Reviver = (this: unknown, key: string, value: unknown) => unknown;
 
-/** Levels of arrays and objects in a column: the record that it is in has one, too. */
+/** Maximum depth of arrays and objects in a column: its record adds one level. */
 export const MAX_COLUMN_NESTING = MAX_RECORD_NESTING - 1;
 
-/** JSON whose numbers keep every digit: those that a double would round come as their text. Throws a `NestingError`. */
+/** Parses JSON; numbers that a double would round become texts. Throws a `NestingError`. */
 function parseJson(text: string): Json {
   checkNesting(text, MAX_COLUMN_NESTING);
   const exact = (_: string, value: Json, { source }: { source?: string }) =>
@@ -130,9 +130,8 @@ function parseJson(text: string): Json {
 }
 
 /**
- * Reads an array as Postgres writes it (Postgres: arrays, 8.15.6): elements stand between the delimiter of their type,
- * a comma unless the type says otherwise (`box` has `;`). The bounds of an array that doesn't begin at 1 are left out.
- * Elements come as their texts.
+ * Reads an array as Postgres writes it (Postgres: arrays, 8.15.6), with the delimiter of its element type: a comma, or
+ * `;` for `box`. Drops the bounds of an array that does not begin at 1. Elements are texts.
  */
 function parseArrayText(text: string, delimiter: string): Json[] {
   let at = text.startsWith('[') ? text.indexOf('=') + 1 : 0;

@@ -1,9 +1,10 @@
+/** Refusals by a Postgres server. */
 import { isIP } from 'node:net';
 import pg from 'pg';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { refusalOfFailure, sourceRefusal, UNTRUSTED } from '../core/source-refusal.ts';
 
-/** What Postgres has against a connection or a statement, by its SQLSTATE (Postgres: appendix A). */
+/** Errors of a connection or a statement, by SQLSTATE (Postgres: appendix A). */
 const REFUSED: Record<string, string> = {
   '28P01': 'does not take this user with this password: check both',
   '28000': 'does not let this user in: check the user, whether tls has to be "on", and pg_hba.conf of the server',
@@ -19,13 +20,13 @@ const UNAVAILABLE: Record<string, string> = {
   '57014': 'did not finish within statement_timeout_seconds',
   '55P03': 'waited for a lock in vain: it may go better later',
 };
-/** Classes of connections, of resources, of an operator's doing, of its own errors, of transactions that collide. */
+/** Classes of connections, resources, an operator's actions, internal errors, and colliding transactions. */
 const LATER = new Set(['08', '53', '57', '58', 'XX', '40']);
 
-/** Whether an SQLSTATE speaks of the server, the connection or colliding transactions, whatever a statement holds. */
+/** Returns whether an SQLSTATE concerns the server, the connection or colliding transactions, and not the statement. */
 export const isOfServer = (state: string) => LATER.has(state.slice(0, 2));
 
-/** What pg says by words alone. */
+/** Errors of pg without a code. */
 const WORDS: [RegExp, () => [Parameters<typeof sourceRefusal>[0], string]][] = [
   [/does not support SSL/, () => ['source_refused', 'does not offer TLS: switch it on there, or set tls to "off"']],
   [/establishing an SSL/, () => ['source_refused', 'does not speak TLS as Postgres does on this port: check the port']],
@@ -37,12 +38,11 @@ const WORDS: [RegExp, () => [Parameters<typeof sourceRefusal>[0], string]][] = [
   [/^SASL/, () => ['source_refused', 'asks for a password in a way that is not understood, or does not prove itself']],
 ];
 
-/** `host:port` as messages name a server. */
+/** Returns `host:port` as messages name a server. */
 export const serverName = (host: string, port: number) => (isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
 
 /**
- * The refusal for what failed at a server. What it says of a value of a row is not quoted; what it did not cause is
- * thrown.
+ * Returns the refusal for a server's failure, without values of rows; throws an error that the server did not cause.
  */
 export function postgresRefusal(server: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
@@ -64,7 +64,7 @@ function refusalOfState(server: string, { code = '', message }: pg.DatabaseError
   if (LATER.has(code.slice(0, 2))) {
     return sourceRefusal('source_unavailable', `${server} failed with SQLSTATE ${code}: it may go better later`, extra);
   }
-  // Of these classes the message speaks of what stands in the statement: names of tables, columns and functions.
+  // In these classes the message only quotes names of the statement: tables, columns and functions.
   const why = /^(?:42|0A)/.test(code) ? `: ${message.slice(0, 300)}` : '';
   return sourceRefusal('source_refused', `${server} refused the statement (SQLSTATE ${code})${why}`, extra);
 }

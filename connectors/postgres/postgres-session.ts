@@ -12,7 +12,7 @@ import type { PostgresSettings } from './postgres-settings.ts';
 const CONNECT_MS = 15_000;
 const GOODBYE_MS = 1_000;
 
-/** Columns come as the text that Postgres has for them. */
+/** Returns columns as Postgres' own texts. */
 const AS_TEXT: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 /**
@@ -24,23 +24,25 @@ export type PostgresSession = {
   settings: PostgresSettings;
   /** Minimum number of bytes that rows bring in a time. */
   leastRate: LeastRate;
-  /** Begins a transaction: a snapshot that cannot write, or one that writes. */
+  /** Begins a transaction: a read-only snapshot, or one that writes. */
   begin(how: 'read' | 'write'): Promise<void>;
   commit(): Promise<void>;
-  /** Ends the connection at once: what waits for the server fails with this. */
+  /** Ends the connection at once: whatever waits for the server fails with this. */
   breakOff(why: Refusal): void;
-  /** What to throw instead of `error`: the reason of the signal, what it was broken off for, or what Postgres means. */
+  /**
+   * Returns what to throw instead of `error`: the signal's reason, the reason for breaking off, or Postgres' meaning.
+   */
   error(error: unknown): unknown;
   end(): Promise<void>;
 };
 
-/** Connects at an address that the guard has looked at; refuses in words when it is not let in. */
+/** Connects through the address guard; refuses in words if the server does not let it in. */
 export async function openSession(settings: PostgresSettings, context: ConnectorContext): Promise<PostgresSession> {
   context.signal.throwIfAborted();
   const server = serverName(settings.host, settings.port);
   const socket = guardedSocket(settings.host, settings.port, context.allow);
   const client = clientOf(settings, socket);
-  // What breaks between two statements shows at the next.
+  // A break between two statements shows at the next.
   client.on('error', () => undefined);
   let brokenFor: Refusal | undefined;
   const breakOff = (why?: Refusal) => {
@@ -66,7 +68,7 @@ export async function openSession(settings: PostgresSettings, context: Connector
     },
     async end() {
       context.signal.removeEventListener('abort', onAbort);
-      // A server that doesn't answer any more isn't waited for.
+      // Does not wait for a server that no longer answers.
       await Promise.race([client.end(), delay(GOODBYE_MS, undefined, { ref: false })]);
       socket.destroy();
     },
@@ -78,17 +80,17 @@ export async function openSession(settings: PostgresSettings, context: Connector
     context.signal.removeEventListener('abort', onAbort);
     socket.destroy();
     const refusal = session.error(error) as Refusal;
-    // Nothing was transferred yet: to be let in may go better later.
+    // Nothing was transferred yet: a connection may succeed later.
     throw refusal.status === 'transfer_broken' ? sourceRefusal('source_unavailable', refusal.message) : refusal;
   }
 }
 
-/** A batch is written within this many times the time of a statement, at least within the time of the least rate. */
+/** Maximum time of writing a batch, as a multiple of a statement's time; at least the time of the least rate. */
 const STATEMENTS_OF_WRITE = 2;
 
 /**
- * Runs `work` with a connection in one transaction. One that writes has a deadline of ours: the server's own timeout
- * bounds each statement, and only while the server keeps to it.
+ * Runs `work` in one transaction of a new connection. A write has its own deadline, because the server's timeout bounds
+ * each statement, and only if the server keeps to it.
  */
 export async function inSession<T>(
   settings: PostgresSettings,
@@ -128,7 +130,7 @@ function clientOf({ host, port, database, user, password, tls, tls_ca }: Postgre
     user,
     types: AS_TEXT,
     stream: () => socket,
-    // As a function, so that neither the environment nor a file of passwords stands in for it.
+    // A function, so that neither the environment nor a password file replaces it.
     password: () => password,
     ssl: tls === 'off' ? false : { rejectUnauthorized: true, ...(tls_ca === undefined ? {} : { ca: tls_ca }) },
     application_name: 'millrace',
@@ -137,7 +139,7 @@ function clientOf({ host, port, database, user, password, tls, tls_ca }: Postgre
   });
 }
 
-/** With the formats of values that `postgresKind` reads. */
+/** Returns the start of a transaction, with the formats of values that `postgresKind` reads. */
 function beginning(how: 'read' | 'write', { schema, statement_timeout_seconds }: PostgresSettings): string {
   return `BEGIN ${how === 'read' ? 'ISOLATION LEVEL REPEATABLE READ, READ ONLY' : 'READ WRITE'};
     SET LOCAL statement_timeout = ${statement_timeout_seconds * 1000};

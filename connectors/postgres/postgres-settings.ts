@@ -8,7 +8,7 @@ const text = (what: string, max: number) =>
     .max(max, `${what} has more than ${max} characters`)
     .refine((value) => !value.includes('\0'), `${what} has a zero byte in it`);
 
-/** Postgres cuts longer names off, and what is meant by them then is another thing. */
+/** Postgres cuts longer names, and they then mean another thing. */
 const identifier = (what: string) => text(what, 63);
 
 export const PostgresSettings = z.object({

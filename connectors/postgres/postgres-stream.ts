@@ -1,3 +1,4 @@
+/** Tables, views and queries of a Postgres source. */
 import pg from 'pg';
 import type { Stream } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -9,27 +10,25 @@ export type PostgresColumn = {
   oid: number;
   kind: PostgresKind;
   nullable: boolean;
-  /** Its type in SQL; null for a column of a query. */
+  /** Its SQL type; null for a column of a query. */
   type: string | null;
-  /** `generated`: it takes no values; `identity`: only where a statement overrides its own. */
+  /** `generated`: it takes no values; `identity`: only if a statement overrides its own. */
   always: 'generated' | 'identity' | null;
 };
 
-/** A table, a view or a query. */
 export type PostgresStream = {
   name: string;
-  /** What stands behind FROM. */
+  /** SQL after FROM. */
   from: string;
   columns: PostgresColumn[];
-  /** The columns of the primary key. */
+  /** Columns of the primary key. */
   key: string[];
-  /** The columns of each key that an upsert can go by. */
+  /** Columns of each key that an upsert can use. */
   uniqueKeys: string[][];
-  /** Whether it is a table that takes rows. */
   isWritable: boolean;
 };
 
-/** The streams with all queries; refuses when one of those is wrong. */
+/** Lists the streams with all queries; refuses if a query is wrong. */
 export async function listStreams(session: PostgresSession): Promise<PostgresStream[]> {
   const queries: PostgresStream[] = [];
   for (const name of Object.keys(session.settings.queries ?? {})) queries.push(await describeQuery(session, name));
@@ -37,7 +36,7 @@ export async function listStreams(session: PostgresSession): Promise<PostgresStr
   return [...(await listTables(session)).filter(({ name }) => !names.has(name)), ...queries];
 }
 
-/** A query goes before a table of its name. Refuses a name that is neither. */
+/** Finds a stream; a query comes before a table of its name. Refuses an unknown name. */
 export async function findStream(session: PostgresSession, name: string): Promise<PostgresStream> {
   if (Object.hasOwn(session.settings.queries ?? {}, name)) return describeQuery(session, name);
   return findTable(session, name);
@@ -55,9 +54,7 @@ export async function findTable(session: PostgresSession, name: string): Promise
   return table;
 }
 
-/**
- * Refuses a schema that isn't there, or that this user may not use: nothing of it would be found. Queries need none.
- */
+/** Refuses a schema that is missing or that this user may not use. Queries need none. */
 export async function checkSchema({
   client,
   settings: { schema, user, queries = {} },
@@ -103,9 +100,7 @@ type TableRow = {
 
 const MAX_TABLES = 2_000;
 
-/**
- * Of a partitioned table its partitions are left out: they are read through it. Columns that the user may read only.
- */
+/** Leaves out partitions, which are read through their table, and columns that the user may not read. */
 const TABLES = `
   SELECT json_build_object('name', c.relname, 'kind', c.relkind, 'columns', columns.list, 'uniques', uniques.list)::text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
@@ -131,7 +126,7 @@ const TABLES = `
     AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND has_any_column_privilege(c.oid, 'SELECT')
   ORDER BY c.relname LIMIT ${MAX_TABLES}`;
 
-/** The tables and views that the user may read, all or the one of this name. */
+/** Lists the tables and views that the user may read, all or the one with this name. */
 export async function listTables(session: PostgresSession, name: string | null = null): Promise<PostgresStream[]> {
   const { schema } = session.settings;
   const { rows } = await session.client.query<{ json_build_object: string }>(TABLES, [schema, name]);
@@ -163,7 +158,7 @@ function toColumn(column: Omit<PostgresColumn, 'kind'>, types: Map<number, Postg
   return { ...column, oid: baseOf(column.oid, types), kind: postgresKind(column.oid, types) };
 }
 
-/** The parameter has it go by the extended protocol, which takes one statement only. */
+/** Describes a query. A parameter makes it use the extended protocol, which takes only one statement. */
 async function describeQuery(session: PostgresSession, name: string): Promise<PostgresStream> {
   const from = `(${session.settings.queries![name]!.replace(/(?<![;\s])[;\s]+$/, '')}\n) AS stream`;
   const { fields } = await session.client.query(`SELECT * FROM ${from} LIMIT $1::int8`, [0]);
@@ -185,7 +180,7 @@ async function describeQuery(session: PostgresSession, name: string): Promise<Po
   return { name, from, columns, key: [], uniqueKeys: [], isWritable: false };
 }
 
-/** The types that aren't known by their number, with those that they are made of. */
+/** Loads the types that are unknown by their number, with those that they are made of. */
 async function loadTypes({ client }: PostgresSession, oids: number[]): Promise<Map<number, PostgresType>> {
   const types = new Map<number, PostgresType>();
   for (let unknown = oids; ;) {

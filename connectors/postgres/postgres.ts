@@ -32,34 +32,34 @@ import {
 import { writePostgres } from './write-postgres.ts';
 
 /**
- * How a stream is read. By its key it is read in pages, each a statement of its own that begins behind the last row:
- * without one, in a single statement.
+ * How a stream is read. With a key it is read in pages, each a statement that begins behind the last row; without one,
+ * in a single statement.
  */
 type Plan = {
   stream: PostgresStream;
-  /** The columns that it is ordered by, whose values say where to go on: the field, then the key. */
+  /** Columns of the order, whose values are the cursor: the field, then the key. */
   order: string[];
   hasPages: boolean;
-  /** Conditions of SQL, besides where it goes on. */
+  /** SQL conditions in addition to the cursor's. */
   conditions: string[];
-  /** Rows whose cursor value moves nothing; null where there are none. */
+  /** Rows whose cursor value moves nothing; null if there are none. */
   odd: OddCursors | null;
-  /** How old a row is at least. */
+  /** Minimum age of a row. */
   lagSeconds: number;
 };
 
-/** A statement, and its snapshot, lasts for so many rows, and about so many bytes. */
+/** Number of rows, and approximate bytes, of a statement and its snapshot. */
 const PAGE_ROWS = 100_000;
 const FIRST_PAGE_ROWS = BATCH_ITEMS;
 const PAGE_BYTES = 256 * 1024 * 1024;
 
-/** The values of `order` in the last row of a batch, as Postgres writes them. */
+/** Values of `order` in the last row of a batch, as Postgres writes them. */
 const PostgresCursor = z.array(z.string()).min(1);
 type PostgresCursor = z.output<typeof PostgresCursor>;
 
 const name = pg.escapeIdentifier;
 
-/** Reads a table, a view or a query: `Reading` says what is asked. */
+/** Reads a table, a view or a query. */
 async function* readPostgres(
   settings: PostgresSettings,
   reading: Reading,
@@ -88,7 +88,7 @@ async function* readPostgres(
   }
 }
 
-/** How many rows are left to read, as Postgres' planner has it: counting them would take as long as reading them. */
+/** Estimates the number of rows to read by Postgres' planner: counting them would take as long as reading them. */
 async function estimateRows(session: PostgresSession, plan: Plan, after: PostgresCursor | null): Promise<number> {
   const select = selectOf(
     plan,
@@ -103,7 +103,7 @@ async function estimateRows(session: PostgresSession, plan: Plan, after: Postgre
 
 const Explained = z.tuple([z.object({ Plan: z.object({ 'Plan Rows': z.number() }) })]);
 
-/** An estimate that was too low is never overtaken: the rest is unknown. */
+/** Progress never exceeds a low estimate: the rest is unknown. */
 const doneAfter = (expected: number) => (rows: number) => Math.min(rows / Math.max(1, expected), 0.99);
 
 const behind = ({ order }: Plan, after: PostgresCursor) =>
@@ -138,7 +138,8 @@ async function planOf(session: PostgresSession, stream: PostgresStream, { mode, 
 }
 
 /**
- * A row that is committed after younger ones were read would never be seen: so young rows wait for the next reading.
+ * Conditions that leave young rows to the next reading: a row that commits after younger ones were read would never be
+ * seen.
  */
 function lagOf({ name: column, kind }: PostgresColumn, lagSeconds: number): string[] {
   if (kind.time === undefined || lagSeconds === 0) return [];
@@ -156,7 +157,7 @@ function cursorOf({ stream, order, hasPages }: Plan, { cursor, mode }: Reading):
   );
 }
 
-/** The cursor, unless it stands at an odd value, behind which nothing new would come. */
+/** Returns the cursor, unless it stands at an odd value, after which nothing new would come. */
 async function cursorBehind(plan: Plan, reading: Reading, context: ConnectorContext): Promise<PostgresCursor | null> {
   const after = cursorOf(plan, reading);
   if (after === null || !(await plan.odd?.isStuckAt(after[0]!))) return after;
@@ -188,7 +189,10 @@ async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor
   await session.commit();
 }
 
-/** Rows with the last value of the field come again, as there is no key to tell which of them were read. */
+/**
+ * Reads in one statement. Without a key, rows with the last value of the field come again, because it is unknown which
+ * of them were read.
+ */
 async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
   await session.begin('read');
   const isNew = newRows(plan, from === null ? [] : [notBefore(plan, from)]);
@@ -204,8 +208,8 @@ async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor
 const newRows = ({ conditions }: Plan, where: string[]) => [...conditions, ...where].join(' AND ') || 'true';
 
 /**
- * The columns of the order come first, since only the beginning of a row that is too wide is kept; then whether its
- * cursor value is odd.
+ * Selects the columns of the order first, because only the beginning of a row that is too wide is kept; then whether
+ * its cursor value is odd.
  */
 function selectOf({ stream, order, odd }: Plan, where: string): string {
   const columns = [
@@ -219,7 +223,7 @@ function selectOf({ stream, order, odd }: Plan, where: string): string {
   );
 }
 
-/** Batches of rows; where all are odd, with the cursor `from`. */
+/** Yields batches of rows; if all are odd, with the cursor `from`. */
 async function* batches(
   session: PostgresSession,
   plan: Plan,
@@ -237,7 +241,7 @@ async function* batches(
   yield* rest();
 }
 
-/** Of a value that a reading goes by. An index of Postgres holds none of this length. */
+/** Maximum length of a cursor value; no index of Postgres holds a longer one. */
 const MAX_POSITION = 10_000;
 
 function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCursor {
@@ -267,16 +271,16 @@ function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): R
 }
 
 type OddCursors = {
-  /** Whether the value of a row is odd, in SQL that an index over the column answers. */
+  /** SQL condition for odd values that an index over the column answers. */
   condition: string;
-  /** Whether nothing new would come behind a value, given as Postgres writes it. */
+  /** Returns whether nothing new would come after a value, given as Postgres writes it. */
   isStuckAt(value: string): Promise<boolean>;
 };
 
-/** Since this version numerics have infinities; all have NaN, the greatest of them. */
+/** Version since which numerics have infinities; all versions have NaN, the greatest value. */
 const WITH_INFINITIES = 140_000;
 
-/** Values of a column that never move a cursor; null for a type that has none. */
+/** Returns the values of a column that never move a cursor; null for a type without such values. */
 async function oddCursorsOf({ client }: PostgresSession, { name, kind }: PostgresColumn): Promise<OddCursors | null> {
   const column = pg.escapeIdentifier(name);
   if (kind.time !== undefined) {
@@ -302,20 +306,20 @@ async function oddCursorsOf({ client }: PostgresSession, { name, kind }: Postgre
   };
 }
 
-/** A row as COPY writes it: the columns' texts, null for NULL. Of one that is too wide, those of its beginning. */
+/** A row as COPY writes it: the columns' texts, null for NULL. A row that is too wide has only its first columns. */
 type PostgresRow = { cells: (string | null)[]; line: Buffer; isCut: boolean };
 
-/** A wider row is not read whole. */
+/** Maximum size of a row that is read whole. */
 const MAX_ROW_BYTES = BATCH_BYTES;
-/** Of which so much is kept: more than the columns of a key can have, which come first. */
+/** Size that is kept of a wider row: more than the columns of a key, which come first. */
 const KEPT_BYTES = 64 * 1024;
 
 const NEW_LINE = 10;
 
 /**
- * The rows of a SELECT, as they come: the server is asked for more only when they have been taken, whatever their size.
- * `statement_timeout_seconds` bounds the wait for the server, not what the taker does between two rows; and in as long,
- * or in the time of the least rate where that is longer, the rows have to bring its bytes.
+ * Yields the rows of a SELECT; the server sends more only when they have been taken. `statement_timeout_seconds` bounds
+ * the wait for the server, not the reader's pauses; in that time, or in that of the least rate if longer, the rows must
+ * bring its bytes.
  */
 async function* postgresRows(session: PostgresSession, select: string): AsyncGenerator<PostgresRow[]> {
   await session.client.query('SET LOCAL statement_timeout = 0');
@@ -338,10 +342,7 @@ async function* postgresRows(session: PostgresSession, select: string): AsyncGen
   }
 }
 
-/**
- * So that the server ends a statement that nobody waits for any more, where it knows how (Postgres 14, on most
- * systems).
- */
+/** Makes the server end an abandoned statement, if it can (Postgres 14, on most systems). */
 async function watchForUs({ client }: PostgresSession): Promise<void> {
   try {
     await client.query('SAVEPOINT unwatched; SET LOCAL client_connection_check_interval = 5000');
@@ -370,14 +371,14 @@ async function inTime<T>(session: PostgresSession, rateMs: number, wait: () => P
   }
 }
 
-/** Makes rows of chunks, and holds no more of a row than MAX_ROW_BYTES. */
+/** Makes rows from chunks, and holds at most MAX_ROW_BYTES of a row. */
 function lineSplitter(): (chunk: Buffer) => PostgresRow[] {
   let begun: Buffer[] = [];
   let size = 0;
   const take = (piece: Buffer) => {
     size += piece.length;
     if (size <= MAX_ROW_BYTES) begun.push(piece);
-    // From here on only its beginning is of use.
+    // From here on only its beginning is needed.
     else if (size - piece.length <= MAX_ROW_BYTES) begun = [beginningOf([...begun, piece])];
   };
   return (chunk) => {
@@ -403,7 +404,7 @@ function toRow(line: Buffer, isCut: boolean): PostgresRow {
 
 const ESCAPED: Record<string, string> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
-/** Postgres: COPY, text format. */
+/** Reads a cell of COPY's text format (Postgres: COPY). */
 function cellOf(text: string): string | null {
   if (text === '\\N') return null;
   return text.includes('\\') ? text.replace(/\\(.)/gs, (_, letter: string) => ESCAPED[letter] ?? letter) : text;

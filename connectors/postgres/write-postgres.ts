@@ -1,3 +1,4 @@
+/** Writes records into a Postgres table. */
 import pg from 'pg';
 import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -7,7 +8,7 @@ import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream, toStream } from './postgres-stream.ts';
 
-/** A record with its ordinal among those that are written. */
+/** A record with its ordinal in the batch. */
 type Row = { ordinal: number; record: SourceRecord };
 
 const OK: WriteOutcome = { kind: 'ok' };
@@ -20,8 +21,8 @@ const failed = ({ message, column, later = false }: RowError): WriteOutcome => (
 });
 
 /**
- * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows
- * that the table does not take fail alone. Refuses a table that has no unique index over the key.
+ * Upserts rows by their key, or deletes them, in one transaction, so their outcomes come together. Rows that the table
+ * refuses fail alone. Refuses a table without a unique index over the key.
  */
 export async function* writePostgres(
   settings: PostgresSettings,
@@ -31,7 +32,7 @@ export async function* writePostgres(
   const outcomes: WriteOutcome[] = writing.records.map(() => UNCHANGED);
   writing.sending?.(writing.answered);
   await inSession(settings, context, 'write', async (session) => {
-    // What is checked at the end only would fail the whole batch.
+    // A constraint checked only at the end would fail the whole batch.
     await session.client.query('SET CONSTRAINTS ALL IMMEDIATE');
     const table = await findTable(session, writing.stream);
     checkKey(table, writing.key);
@@ -51,7 +52,7 @@ export async function* writePostgres(
         : { columns, statement: updateFirstStatement(table, writing.key, columns) };
       await writeRows({ session, table, statement, updateFirst, outcomes }, group);
     }
-    // Until the transaction commits, no row has arrived.
+    // No row arrives before the transaction commits.
     writing.sending?.(writing.records.length);
   });
   yield outcomes.slice(writing.answered);
@@ -69,14 +70,14 @@ function checkKey(table: PostgresStream, key: string[]): void {
   );
 }
 
-/** Refuses records with a column that takes no values: each of them would fail for it. */
+/** Refuses columns that take no values: each record would fail for it. */
 function checkColumns(table: PostgresStream, { key, records }: Writing): void {
   const given = new Set(records.flatMap((record) => Object.keys(record)));
   const field = toStream(table).fields.find((candidate) => given.has(candidate.name) && takesNoValues(candidate, key));
   if (field !== undefined) throw sourceRefusal('source_refused', sayTakesNone(table.name, field));
 }
 
-/** The row, or what is wrong with it. */
+/** Returns the row, or what is wrong with it. */
 function rowOf(record: SourceRecord, table: PostgresStream, key: string[]): SourceRecord | string {
   const error = keyOf(record, key);
   if (typeof error === 'string') return error;
@@ -102,9 +103,7 @@ function keyOf(record: SourceRecord, key: string[]): SourceRecord | string {
 
 type Group = { columns: string[]; rows: Row[] };
 
-/**
- * As many rows together as a statement takes: of the same columns, and no key twice. Rows of one key keep their order.
- */
+/** Groups rows for one statement: the same columns, and each key once. Rows of one key keep their order. */
 function groups(rows: Row[], key: string[]): Group[] {
   const found: Group[] = [];
   let open = new Map<string, Group>();
@@ -130,13 +129,13 @@ type RowWriting = {
   table: PostgresStream;
   statement: string;
   outcomes: WriteOutcome[];
-  /** The statement that is tried where the table asks for a column that none of the rows has; null: nothing. */
+  /** The statement to try if the table requires a column that no row has; null: none. */
   updateFirst: { columns: string[]; statement: string } | null;
-  /** Whether the statement has been run without rows, and went well. */
+  /** Whether the statement has run without rows and succeeded. */
   isTried?: boolean;
 };
 
-/** Writes rows together; where that fails because of one of them, each half by itself. */
+/** Writes rows together; if one of them makes that fail, each half separately. */
 async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
   const {
     session: { client },
@@ -168,13 +167,11 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
   }
 }
 
-/** Whether a column may not be empty that the rows do not have; of a domain Postgres does not name it. */
+/** Returns whether the table requires a column that the rows lack; for a domain Postgres does not name it. */
 const asksForOther = ({ code, column }: pg.DatabaseError, columns: string[]) =>
   code === '23502' && (column === undefined || !columns.includes(column));
 
-/**
- * Throws where the statement fails without any row, too: a right that the user lacks, a server that takes no writes.
- */
+/** Throws if the statement fails even without rows: a missing right, a read-only server. */
 async function tryWithoutRows(writing: RowWriting): Promise<void> {
   await writing.session.client.query(writing.statement, ['[]']);
   writing.isTried = true;
@@ -187,8 +184,8 @@ async function rowErrorOf({ session, table }: RowWriting, { record }: Row, error
 type Value = [column: string, value: Json];
 
 /**
- * The column whose type does not take its value in a row; null where each takes its own. Half of the columns are tried
- * at a time: Postgres names none.
+ * Returns the column whose type refuses its value in a row, or null. Tries half of the columns at a time, because
+ * Postgres names none.
  */
 async function columnOfError(
   session: PostgresSession,
@@ -204,7 +201,7 @@ async function columnOfError(
   return suspects[0]?.[0] ?? null;
 }
 
-/** Whether these values become those of a row's columns, whatever constraints hold beyond their types. */
+/** Returns whether the columns' types accept these values, whatever other constraints hold. */
 async function areTaken({ client }: PostgresSession, table: PostgresStream, values: Value[]): Promise<boolean> {
   await client.query('SAVEPOINT columns');
   try {

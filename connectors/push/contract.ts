@@ -24,7 +24,7 @@ export type PushProvider<Settings> = {
 /** A provider of any settings; `open` gets settings that its own schema has parsed. */
 export type AnyPushProvider = PushProvider<unknown>;
 
-/** Made for many messages at once: keep it open while there are any. */
+/** Sends many messages; keep it open while there are any. */
 export type OpenPushProvider = {
   /**
    * Makes one attempt. Waits while the provider takes no more at once, which bounds callers that wait for it. Throws
@@ -64,7 +64,6 @@ export type PushContext = {
   allow: FetchAllow;
   /** Allowed push services of browsers; undefined: the known ones. */
   pushServices?: PushServices | undefined;
-  /** Milliseconds since 1970. */
   now(): number;
   /** Replaces the system's resolver in tests. */
   lookup?: Lookup;

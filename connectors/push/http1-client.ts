@@ -11,7 +11,7 @@ const MAX_ANSWER_CHARS = 64 * 1024;
 /** Number of connections; each has one request at a time, so that none waits behind a broken one. */
 const CONNECTIONS = 16;
 
-/** For push services without HTTP/2. */
+/** Client for push services without HTTP/2. */
 export function http1Client(
   origin: URL,
   { allow, lookup = systemLookup, limits: given }: Pick<PushContext, 'allow' | 'lookup' | 'limits'>,

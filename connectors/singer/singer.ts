@@ -1,3 +1,4 @@
+/** Connector that runs a Singer tap as a command. */
 import { z } from 'zod';
 import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
@@ -28,13 +29,15 @@ const entry = z.looseObject({
   metadata: z.array(metadata).nullish(),
 });
 
-/** What a tap prints with --discover (Singer spec: discovery mode), and takes with what is to be read marked in it. */
+/**
+ * The catalog that a tap prints with --discover (Singer spec: discovery mode), and takes with a selection marked in it.
+ */
 const catalog = z.looseObject({ streams: z.array(entry) });
 
 type SingerCatalog = z.output<typeof catalog>;
 type SingerEntry = z.output<typeof entry>;
 
-/** Null where it is none. */
+/** Returns null for any other value. */
 export function readCatalog(printed: unknown): SingerCatalog | null {
   const read = catalog.safeParse(printed);
   return read.success ? read.data : null;
@@ -55,7 +58,7 @@ function findEntry({ streams }: SingerCatalog, name: string): SingerEntry {
   return found;
 }
 
-/** The catalogue with just this stream, and all its fields, to be read. */
+/** Returns the catalog with only this stream and all its fields selected. */
 export function select(whole: SingerCatalog, name: string, reading: Reading): SingerCatalog {
   return {
     ...whole,
@@ -76,7 +79,7 @@ function selected(one: SingerEntry, { mode, cursorField }: Reading): SingerEntry
     const isTaken = mark.metadata['inclusion'] !== 'unsupported';
     return { ...mark, metadata: { ...mark.metadata, selected: isTaken, ...own } };
   });
-  // Some taps look at the stream's own members instead.
+  // Some taps read the stream's own members instead.
   const own = cursorField === null || mode === 'full' ? {} : { replication_key: cursorField };
   return { ...one, schema: { ...one.schema, selected: true }, replication_method: method, ...own, metadata: chosen };
 }
@@ -88,7 +91,7 @@ function deselected(one: SingerEntry): SingerEntry {
 
 const COUNTING = new Set(['date', 'datetime', 'integer', 'number']);
 
-/** By the keys that the tap names, by its own means, or, where it tells nothing, by any field with an order. */
+/** Returns the keys that the tap names, its own way or, if unknown, any ordered field. */
 function incrementalOf(found: SingerEntry, fields: Stream['fields']): Stream['incremental'] {
   const told = ofStream(found);
   const keys = [
@@ -129,7 +132,7 @@ const CATALOG_BYTES = 64 * 1024 * 1024;
 const catalogs = handedOver<SingerCatalog>();
 
 /**
- * Any Singer tap that knows --discover (Singer spec 0.3:
+ * Runs any Singer tap that supports --discover (Singer spec 0.3:
  * https://github.com/singer-io/getting-started/blob/master/docs/SPEC.md). The cursor is the text of the tap's last
  * STATE.
  */
@@ -171,11 +174,11 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
       yield* take(line, entry, batches, context);
     }
   } catch (error) {
-    // What came before the failure stands, and its state is where reading goes on.
+    // Records before the failure are kept, and reading continues from their state.
     if (!context.signal.aborted) yield* batches.rest();
     throw error;
   }
-  // Of an empty stream a tap tells the schema; one that does not know the option with the catalogue ends well, too.
+  // A tap prints the schema of an empty stream; one that does not know the catalog's option ends well, too.
   if (isSilent && reading.cursor === null) {
     throw sourceRefusal(
       'source_refused',
@@ -216,7 +219,7 @@ function takeOfStream(line: Line, message: Message, batches: Batcher, log: (line
   }
 }
 
-/** Taps name a stream in their messages by either of its names. */
+/** Returns whether a message is of this stream: taps use either of its names. */
 function isOf({ stream }: Message, entry: SingerEntry): boolean {
   return stream === entry.stream || stream === entry.tap_stream_id;
 }

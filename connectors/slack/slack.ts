@@ -4,7 +4,7 @@ import { type Alert, connector, type ConnectorContext, secret } from '../core/co
 import { postJson } from '../core/post-json.ts';
 import { refineBy } from '../core/refine-by.ts';
 
-/** An address of an incoming webhook lets anybody write who knows it. */
+/** The address of an incoming webhook is a secret: anyone who knows it can post. */
 const SlackSettings = z.object({
   url: secret(z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError))).describe(
     'Address of the incoming webhook, as Slack, Mattermost, Rocket.Chat or Google Chat shows it',
@@ -13,7 +13,7 @@ const SlackSettings = z.object({
 
 const ADVICE = 'make a new incoming webhook, and give its address';
 
-/** `&`, `<` and `>` are Slack's markup (Slack: Formatting text for app surfaces, Escaping text). */
+/** Escapes Slack's markup `&`, `<` and `>` (Slack: Formatting text for app surfaces, Escaping text). */
 function slackText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -22,7 +22,7 @@ function post({ url }: z.output<typeof SlackSettings>, text: string, context: Co
   return postJson(url, { body: JSON.stringify({ text: slackText(text) }), advice: ADVICE }, context);
 }
 
-/** A chat that takes `{"text": …}` at an address of its own. Whether it does is seen by a line that is posted there. */
+/** Posts alerts to any chat that takes `{"text": …}` at a webhook's address. The check posts a line. */
 export const slack = connector({
   name: 'slack',
   title: 'Slack, or a chat with compatible incoming webhooks',

@@ -3,8 +3,8 @@ const MILLISECONDS = /^[1-9]\d{0,8}$/;
 const WORD = /^[^\s]+$/;
 
 /**
- * The options of nodemailer's SMTP connection that an URL may hold. Left out on purpose: `pool` (sends again by
- * itself), `proxy`, `logger` and `debug` (they print mails), and what the scheme and the host say already.
+ * Allowed options of nodemailer's SMTP connection in a URL. Left out are `pool` (retries by itself), `proxy`, `logger`
+ * and `debug` (they print mails), and what scheme and host say already.
  */
 const OPTIONS: Record<string, RegExp> = {
   requireTLS: FLAG,
@@ -25,8 +25,8 @@ const SHAPE = 'is smtp://user:password@host:587, or smtps://user:password@host:4
 const ENCODING = 'write @ : / ? # % in user and password as %40 %3A %2F %3F %23 %25';
 
 /**
- * What is wrong with the URL of a mail server, to be put behind the variable's name; undefined: nothing. Quotes nothing
- * of it, since a password with a `?` in it reads as an option.
+ * Returns what is wrong with a mail server's URL, as the end of a sentence about the variable, or undefined. Quotes
+ * nothing of it, because a password with a `?` reads as an option.
  */
 export function smtpUrlError(text: string): string | undefined {
   if (!/^smtps?:\/\//i.test(text) || !URL.canParse(text)) return `${SHAPE}; ${ENCODING}`;

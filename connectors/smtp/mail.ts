@@ -1,3 +1,4 @@
+/** Sends mails by SMTP, or writes them to the outbox. */
 import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -5,10 +6,10 @@ import { createTransport, type NodemailerError, type SendMailOptions, type SMTPT
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { Mail, Mailer, MailOutcome } from './mailer.ts';
 
-/** `smtpUrl` has no `smtpUrlError`. `from` is an address, or `Name <address>`. */
+/** `smtpUrl` is valid by `smtpUrlError`. `from` is an address, or `Name <address>`. */
 type MailSettings = { smtpUrl?: string | undefined; outbox: Outbox; from: string };
 
-/** Sends by SMTP where there is a server for it, or else puts each mail as an `.eml` file into `outbox`. */
+/** Sends by SMTP if there is a server, or else writes each mail as an `.eml` file into `outbox`. */
 export function openMailer({ smtpUrl, outbox, from }: MailSettings): Mailer {
   const deliver = smtpUrl ? smtpDelivery(smtpUrl, from) : outboxDelivery(outbox, from);
   const underWay = new Set<Promise<MailOutcome>>();
@@ -25,10 +26,10 @@ export function openMailer({ smtpUrl, outbox, from }: MailSettings): Mailer {
   };
 }
 
-/** Takes files whole or not at all. */
+/** Writes files completely or not at all. */
 type Outbox = { put(name: string, bytes: AsyncIterable<Uint8Array>): Promise<unknown> };
 
-/** Stands for a mail server: each mail is a file (RFC 5322). */
+/** Replaces a mail server: each mail is a file (RFC 5322). */
 function outboxDelivery(outbox: Outbox, from: string): (mail: Mail) => Promise<MailOutcome> {
   const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
   const nextName = fileNames();
@@ -50,7 +51,8 @@ async function* inOnePiece(message: Buffer): AsyncGenerator<Buffer> {
 }
 
 /**
- * Names that sort by time, also within a millisecond and when the clock is set back; the rest keeps processes apart.
+ * Returns names that sort by time, also within a millisecond and after the clock is set back; the rest distinguishes
+ * processes.
  */
 function fileNames(): () => string {
   let last = 0;
@@ -60,18 +62,18 @@ function fileNames(): () => string {
   };
 }
 
-/** The URL's own options come before these. The first counts from the look-up of the name to the end of STARTTLS. */
+/** The URL's own options replace these. The first one covers look-up to the end of STARTTLS. */
 const TIMEOUTS = { connectionTimeout: 10_000, dnsTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
 
-/** From the beginning of an attempt to its end: the other timeouts restart with each byte that the server sends. */
+/** Maximum time of an attempt: the other timeouts restart with each byte from the server. */
 const TOTAL_MS = 120_000;
 
-/** Sends by SMTP, a connection for each mail. A pool is no choice: nodemailer's sends again by itself. */
+/** Sends by SMTP, with a connection for each mail: nodemailer's pool retries by itself. */
 export function smtpDelivery(smtpUrl: string, from: string, totalMs = TOTAL_MS): (mail: Mail) => Promise<MailOutcome> {
   const localAddress = new URL(smtpUrl).searchParams.get('localAddress');
   const options: SMTPTransportOptions = { ...TIMEOUTS, requireTLS: hasSecret(smtpUrl), url: smtpUrl };
   return async (mail) => {
-    // Our own, so that the deadline can end it, whatever nodemailer waits for.
+    // Our own, so that the deadline can end it in any phase.
     const socket = socketFrom(localAddress);
     const transport = createTransport({ ...options, socket });
     const handOver = { isDone: false };
@@ -100,7 +102,7 @@ export function smtpDelivery(smtpUrl: string, from: string, totalMs = TOTAL_MS):
   };
 }
 
-/** nodemailer leaves it to a socket that it is given from which address to connect. */
+/** Makes a socket that connects from this address; nodemailer does not bind a socket that it is given. */
 function socketFrom(localAddress: string | null): Socket {
   const socket = new Socket();
   if (localAddress === null) return socket;
@@ -111,7 +113,7 @@ function socketFrom(localAddress: string | null): Socket {
 }
 
 /**
- * Read only after the server has said yes to DATA. Until all of it is read, the line that ends a message cannot have
+ * Passes the message on once the server accepts DATA. Until all of it is read, the line that ends a message cannot have
  * been sent, and the server must not deliver (RFC 5321, 4.1.1.4).
  */
 async function* passOn(input: Readable, handOver: { isDone: boolean }): AsyncGenerator<Buffer> {
@@ -119,7 +121,10 @@ async function* passOn(input: Readable, handOver: { isDone: boolean }): AsyncGen
   handOver.isDone = true;
 }
 
-/** A password goes over TLS only, unless the URL says otherwise: whoever can cut STARTTLS out could read it. */
+/**
+ * Returns whether a password requires TLS, unless the URL says otherwise: an attacker who removes STARTTLS could read
+ * it.
+ */
 function hasSecret(smtpUrl: string): boolean {
   const { password, searchParams } = new URL(smtpUrl);
   return password !== '' && searchParams.get('ignoreTLS') !== 'true';
@@ -129,8 +134,8 @@ function hasSecret(smtpUrl: string): boolean {
 type SmtpFailure = Partial<NodemailerError> & { originalCode?: string; responseCode?: number; command?: string };
 
 /**
- * What a failed attempt means. A reply of 4xx or 5xx is the server's no, at every command and after the message, too
- * (RFC 5321, 4.2.1). Without one, what counts is whether the message was handed over.
+ * Returns the outcome of a failed attempt. A 4xx or 5xx reply is the server's refusal, at every command and after the
+ * message (RFC 5321, 4.2.1). Without one it depends on whether the message was handed over.
  */
 function outcomeOfFailure(error: unknown, isHandedOver: boolean): MailOutcome {
   const failure = (error instanceof Error ? error : {}) as SmtpFailure;
@@ -159,7 +164,7 @@ function refusedBy(reply: number, command: string): MailOutcome {
 
 const SEE_LOG = 'Its log says why.';
 
-/** By the command that was refused; CONN stands for the greeting. */
+/** Texts by the refused command; CONN stands for the greeting. */
 const REFUSALS: Record<string, { did: string; advice: string }> = {
   CONN: { did: 'refused the connection', advice: SEE_LOG },
   EHLO: { did: 'refused the connection', advice: SEE_LOG },
@@ -179,7 +184,7 @@ const ADVICE_BY_REPLY: Record<number, string> = {
   538: 'Use smtps:// in SMTP_URL.',
 };
 
-/** Of RFC 5321 (4.2.3), RFC 4954 and RFC 7504. The server's own words quote addresses. */
+/** Meanings of replies (RFC 5321, 4.2.3, RFC 4954 and RFC 7504). The server's own words quote addresses. */
 const MEANINGS: Record<number, string> = {
   421: 'service not available',
   450: 'mailbox unavailable',
@@ -230,7 +235,7 @@ function withoutReply({ code = '', originalCode = '' }: SmtpFailure): { retryabl
 
 const no = (reason: string) => ({ retryable: false, reason });
 
-/** Node's codes of certificates that it does not take (node: tls, X509 certificate error codes). */
+/** Node's codes of refused certificates (node: tls, X509 certificate error codes). */
 const CERTIFICATE = /^(?!ERR_SSL_).*(?:CERT|CRL|_SIGNATURE$|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH|INVALID_PURPOSE)/;
 const TLS = /^EPROTO$|^ERR_(?:SSL|TLS)_/;
 const CHECK_ADDRESS = 'Check that it runs, and scheme, host and port in SMTP_URL (smtps:// for port 465).';

@@ -41,14 +41,14 @@ const STREAMS: Stream[] = [
   },
 ];
 
-/** The page to be read, null when all were; from when on changes are asked for; the newest time that came. */
+/** The next page, null after the last; the time from which changes are requested; the newest time so far. */
 const Position = z
   .object({ page: z.string().nullable(), since: z.string(), newest: z.string() })
   .catch({ page: '', since: '', newest: '' });
 
 const Page = z.object({ data: z.array(z.unknown()), next_cursor: z.string().nullable() });
 
-/** What a new connector begins as: a JSON API that gives pages by a cursor, and what has changed since a time. */
+/** A template for new connectors: a JSON API with pages by a cursor, and changes since a time. */
 export const template = connector({
   name: 'template',
   title: 'Template',
@@ -94,7 +94,7 @@ async function* read(
       }
     }
     page = next;
-    // All pages of a reading have the same `since`; that of the next reading is the newest time of this one.
+    // All pages of a reading have the same `since`; the next reading starts at the newest time of this one.
     if (page === null) since = newest;
     passed({ page, since, newest });
   }
@@ -102,7 +102,7 @@ async function* read(
   if (oddCursors > 0) context.log(sayOddCursors(oddCursors, 'updated_at'));
 }
 
-/** A page, and the clock of the system that gave it, in ms. */
+/** A page, and the source's clock in ms. */
 type Answer = z.output<typeof Page> & { clockMs: number };
 
 async function pageOf(

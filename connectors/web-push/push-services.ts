@@ -1,6 +1,5 @@
 /**
- * The push services that subscriptions of browsers may lead to. A caller chooses the endpoint, so others are the
- * operator's to allow.
+ * Push services that browsers' subscriptions may use. A caller chooses the endpoint, so the operator must allow others.
  */
 
 /** Says whether pushes may go to a host and port. */

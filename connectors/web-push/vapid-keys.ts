@@ -1,6 +1,6 @@
 import library from 'web-push';
 
-/** In base64url, as browsers take the public one. */
+/** In base64url, the form that browsers take. */
 export type VapidKeys = { vapid_public_key: string; vapid_private_key: string };
 
 export function newVapidKeys(): VapidKeys {

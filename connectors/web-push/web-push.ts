@@ -178,8 +178,8 @@ const RENEW_BEFORE_MS = HOUR_MS;
 const MAX_SIGNED = 1_000;
 
 /**
- * Web Push (RFC 8030), encrypted (RFC 8291) and signed (RFC 8292) by the library web-push, and sent through the guard
- * of addresses.
+ * Sends Web Push (RFC 8030), encrypted (RFC 8291) and signed (RFC 8292) by the library web-push, through the address
+ * guard.
  */
 export const webPush = pushProvider({
   name: 'web_push',

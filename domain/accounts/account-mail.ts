@@ -1,11 +1,11 @@
 import { mailText, MAX_NAME, oneLine } from '../text/mail-text.ts';
 
 /**
- * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins
- * choose: with names of their own choice, admins could have Millrace send any text to anybody.
+ * Mails with a link about an account. They contain only our own words and the entity's name, which only superadmins
+ * choose, so admins cannot have Millrace send text of their own to any address.
  */
 
-/** Lines of less than 76 characters are sent as they are: in a file of the outbox, too, a link stands whole. */
+/** Each line has less than 76 characters, so that it is sent unchanged and a link stays whole, also in the outbox. */
 const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';
 
 export function invitationMail({ entityName, link }: { entityName: string; link: string }): {

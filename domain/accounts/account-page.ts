@@ -1,11 +1,11 @@
 import { escaped } from '../text/html.ts';
 
 /**
- * Pages for people who follow a mailed link. They have no scripts, fetch nothing, and name no token: a form posts to
- * the address that it was opened by. To open one has no effect, since scanners of mail open links, too.
+ * Pages that a mailed link opens. They have no scripts, load nothing and contain no token: a form posts to its own
+ * address. Opening a page changes nothing, because mail scanners open links, too.
  */
 
-/** The one style of all of them, which the server allows by its hash. */
+/** The style of all pages. The server allows it by its hash. */
 export const PAGE_STYLE = `body{font:16px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff}
 body{max-width:28rem;margin:3rem auto;padding:0 1rem}
 label{display:block;margin:1rem 0}input{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}
@@ -65,7 +65,7 @@ export function linkOnItsWayPage(): string {
   ]);
 }
 
-/** What went wrong, with a way back to the form. */
+/** Returns a page with an error and a way back to the form. */
 export function refusedPage(message: string): string {
   return page('This did not work', [`<p>${escaped(message)}</p>`, '<p><a href="">Try again</a></p>']);
 }

@@ -1,4 +1,4 @@
-/** What the audit log tells of: who did it, what, and to what. */
+/** Actors, actions and subjects of the audit log. */
 
 export const ACTOR_KINDS = ['user', 'service_token', 'sor_key', 'system'] as const;
 

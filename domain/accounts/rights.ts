@@ -28,7 +28,7 @@ export const RIGHTS = [
 
 export type Right = (typeof RIGHTS)[number];
 
-/** The rights once these flags are set: a flag that is left out changes nothing. In the order of RIGHTS. */
+/** Returns the rights after these flags are set, in the order of RIGHTS. A missing flag changes nothing. */
 export function withFlags(rights: readonly Right[], flags: Partial<Record<Right, boolean>>): Right[] {
   return RIGHTS.filter((right) => flags[right] ?? rights.includes(right));
 }

@@ -2,16 +2,16 @@ import type { ScalarType, ScalarValue } from './attribute-value.ts';
 import type { CustomerType } from './customer-id.ts';
 import type { SetOperation } from './set-actions.ts';
 
-/** Whose value of which attribute. */
+/** The customer and attribute of a value. */
 export type ValueKey = { customerType: CustomerType; customerId: string; attributeId: number };
 
-/** A checked row, ready to be merged; `line` names it in errors. */
+/** A checked row that is ready to be merged; `line` names it in errors. */
 export type AttributeChange = ScalarChange | SetChange;
 
-/** When a change was said, where that is not the same for all that is merged with it; `isTrait`: an SDK said it. */
+/** The time of a change, unless the whole merge has one time. `isTrait`: the change comes from an SDK. */
 export type SaidChange = { saidAt?: Date; isTrait?: boolean };
 
-/** A null value removes what is there. */
+/** A change of a scalar; null removes the value. */
 export type ScalarChange = ValueKey &
   SaidChange & {
     kind: 'value';
@@ -25,7 +25,9 @@ export type SetChange = ValueKey & SetOperation & SaidChange & { kind: 'set' };
 /** A key's Set operations in the order of their lines. */
 export type FoldedSet = ValueKey & { operations: (SetOperation & SaidChange)[] };
 
-/** Gathers the Set operations of each key. All of them are kept, since what an ADD does depends on what is stored. */
+/**
+ * Collects the Set operations of each key. It keeps them all, because the effect of an ADD depends on the stored Set.
+ */
 export class FoldedSets {
   readonly #byKey = new Map<string, FoldedSet>();
 

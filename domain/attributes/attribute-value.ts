@@ -2,16 +2,16 @@ import { isDate, readDatetime } from '../time/date-value.ts';
 import { readNumber } from '../text/number-value.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-limits.ts';
 
-/** The types of an attribute (reference: Attribute value types). */
+/** Types of attributes (reference: Attribute value types). */
 export const VALUE_TYPES = ['String', 'Number', 'Boolean', 'Date', 'Datetime', 'Set'] as const;
 
 export type ValueType = (typeof VALUE_TYPES)[number];
 export type ScalarType = Exclude<ValueType, 'Set'>;
 
-/** A Number is a decimal string, so that no digit is lost; a Date is YYYY-MM-DD; a Datetime ISO in UTC with ms. */
+/** A Number is a decimal string that keeps all digits, a Date is YYYY-MM-DD, a Datetime is ISO in UTC with ms. */
 export type ScalarValue = string | boolean;
 
-/** A Set has at most so many distinct elements (reference: Limits). */
+/** Maximum number of distinct elements of a Set (reference: Limits). */
 export const MAX_SET_SIZE = 1000;
 
 type ValueErrorType = 'EMPTY_VALUE' | 'INVALID_VALUE' | 'TOO_LONG_VALUE' | 'TOO_LONG_SET_SIZE';
@@ -19,10 +19,10 @@ export type ValueFailure = { ok: false; errorType: ValueErrorType; message: stri
 export type ParsedValue<T> = { ok: true; value: T } | ValueFailure;
 
 /**
- * Reads the text of a CSV field as a value of `type`. Nothing is trimmed; Booleans are `true` and `false`, or as
- * spreadsheets write them `TRUE` and `FALSE`. Strings are at most 256 Unicode code points, without NUL. The elements of
- * a Set stand between `;`: empty ones are dropped, repeated ones count once and keep their first place. A text without
- * any value, for a Set one of separators alone, is EMPTY_VALUE; what that means is the row's rule.
+ * Reads the text of a CSV field as a value of `type`. Nothing is trimmed. Booleans are `true` and `false`, also in
+ * upper case as spreadsheets write them. A String has at most 256 Unicode code points and no NUL. `;` separates the
+ * elements of a Set; empty elements are dropped and repeated ones keep their first position. Returns EMPTY_VALUE for a
+ * text without a value or a Set of separators alone; the caller decides what that means.
  */
 export function parseAttributeValue(type: 'Set', text: string): ParsedValue<string[]>;
 export function parseAttributeValue(type: ScalarType, text: string): ParsedValue<ScalarValue>;
@@ -76,7 +76,7 @@ function parseSet(text: string): ParsedValue<string[]> {
   return parseElements(text.split(';'));
 }
 
-/** The elements of a Set, by the same rules where they don't come as one text: one may have a `;` then. */
+/** Reads elements of a Set that come one by one, by the same rules. An element may then contain `;`. */
 export function parseElements(texts: readonly string[]): ParsedValue<string[]> {
   const elements = new Set(texts);
   elements.delete('');

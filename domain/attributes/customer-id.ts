@@ -1,15 +1,16 @@
+/** Rules for customer ids: which ones are valid, and which ones look like a mistake. */
 import { isLongerThan, MAX_CODE_POINTS } from '../text/text-limits.ts';
 
-/** The kinds of customer id (reference: Customer profile). */
+/** Types of customer ids (reference: Customer profile). */
 export const CUSTOMER_TYPES = ['user_id', 'device_id'] as const;
 
 export type CustomerType = (typeof CUSTOMER_TYPES)[number];
 
 const CONTROL = /\p{Cc}/u; // C0, DEL and C1
 /**
- * Characters that no reader sees: what Unicode calls ignorable (soft hyphen, zero-width spaces and joiners, marks of
- * direction, fillers, tags), and marks of annotations. Left out are those that change the look of the one before them:
- * variants of an emoji, a keycap, an ideograph or a Mongolian letter, and the tags of a flag.
+ * Invisible characters: those that Unicode calls ignorable (soft hyphen, zero-width spaces and joiners, direction
+ * marks, fillers, tags) and annotation marks. Excluded are characters that change the one before them: variants of an
+ * emoji, keycap, ideograph or Mongolian letter, and the tags of a flag.
  */
 const INVISIBLE = new RegExp(
   [
@@ -21,21 +22,21 @@ const INVISIBLE = new RegExp(
   ].reduce((rest, shown) => `(?!${shown})${rest}`, '[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]'),
   'u',
 );
-/** Also the blank of Braille. */
+/** White space at either end, and the Braille blank. */
 const SPACE_AT_END = /^[\s\u2800]|[\s\u2800]$/u;
-/** As nearly all ids are: looked at once. */
+/** Fast path for nearly all ids. */
 const PLAIN = /^[!-~]{1,256}$/;
 
 /**
- * Words that programs write for nothing: in lower case those that come in any; of Python, Ruby and Go, Apple, tables
- * and databases.
+ * Words that programs write for a missing value. The first set ignores case; the second has the words of Python, Ruby,
+ * Go, Apple, tables and databases.
  */
 const WORDS_FOR_NOTHING = new Set(['undefined', 'null', '[object object]', 'unknown', 'nan']);
 const EXACT_WORDS_FOR_NOTHING = new Set(['None', 'nil', '<nil>', '(null)', '<null>', 'N/A', '\\N']);
 
 /**
- * Whether a text is what a program writes where it has no value: undefined, null, [object Object], unknown, NaN, None,
- * nil and others.
+ * Returns whether a text is what a program writes for a missing value, such as undefined, null, [object Object], NaN or
+ * nil.
  */
 export function isWordForNothing(text: string): boolean {
   return (
@@ -47,15 +48,16 @@ export function isWordForNothing(text: string): boolean {
 /** A number as a spreadsheet or a data frame writes it: 12345.0, 1.23457E+11. */
 const WAS_NUMBER = /^-?\d+(?:\.0+|(?:\.\d+)?[eE]\+\d+)$/;
 
-/** Whether an id, sound as a text, hardly is one: a word for nothing, or what became of a number. */
+/**
+ * Returns whether a valid id is probably a mistake: a word for a missing value, or a number that a spreadsheet changed.
+ */
 export function isSuspiciousId(customerId: string): boolean {
   return isWordForNothing(customerId) || WAS_NUMBER.test(customerId);
 }
 
 /**
- * Returns what is wrong with the customer id of a value or call that comes in. It may not begin or end with white space
- * or hold an invisible character: a reader cannot tell it from the id without. Ids that came before this was checked
- * are still found.
+ * Returns what is wrong with the customer id of an incoming value or call. Refuses white space at either end and
+ * invisible characters, because a reader cannot see them. Older ids that have them are still found.
  */
 export function newCustomerIdError(customerId: string): string | undefined {
   if (PLAIN.test(customerId)) return undefined;
@@ -72,8 +74,8 @@ function codeOf(character: string): string {
 }
 
 /**
- * What is wrong with a customer id, or undefined when it is sound: 1 to 256 Unicode code points,
- * none of them a control character or half a surrogate pair.
+ * Returns what is wrong with a customer id, or undefined. A valid id has 1 to 256 Unicode code points, without control
+ * characters and halves of surrogate pairs.
  */
 export function customerIdError(customerId: string): string | undefined {
   if (customerId === '') return 'the customer id is empty';

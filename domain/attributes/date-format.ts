@@ -1,3 +1,4 @@
+/** Reads dates and times in a format of Luxon's tokens, checks such formats, and suggests corrections. */
 import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
 import { type WrittenTime, zoneClock } from '../time/zone-clock.ts';
 
@@ -5,8 +6,8 @@ const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
 const LONGEST_FORMAT = 100;
 
 /**
- * Reads texts that are written in a format of Luxon's tokens, in English. The format has been through `formatError`:
- * Luxon takes what a format lacks from today.
+ * Returns a reader of texts in a format of Luxon's tokens, in English. Check the format with `formatError` first: Luxon
+ * takes missing parts from today.
  */
 export function formatReader(format: string): (text: string) => WrittenTime | undefined {
   const parser = DateTime.buildFormatParser(format);
@@ -15,7 +16,7 @@ export function formatReader(format: string): (text: string) => WrittenTime | un
   return (text) => {
     const time = DateTime.fromFormatParser(text, parser, UTC);
     if (!time.isValid) {
-      // Luxon remembers every zone that it was ever asked for.
+      // Luxon caches every zone that it looks up.
       if (saysZoneName) IANAZone.resetCache();
       return undefined;
     }
@@ -26,7 +27,7 @@ export function formatReader(format: string): (text: string) => WrittenTime | un
   };
 }
 
-/** What each of Luxon's tokens tells, by its first letter. Those that tell the same are never in one format. */
+/** The unit of each Luxon token, by its first letter. A format may have one token for each unit. */
 const UNITS: Record<string, string> = {
   G: 'era',
   y: 'year',
@@ -54,7 +55,7 @@ function unitsOf(format: string): string[] {
   return tokensOf(format).flatMap((token) => UNITS[token[0] ?? ''] ?? []);
 }
 
-/** Its tokens, and the texts between them as ''. */
+/** Returns a format's tokens, with '' for the texts between them. */
 function tokensOf(format: string): string[] {
   return DateTime.fromFormatExplain('', format).tokens.map(({ literal, val }) => (literal ? '' : val));
 }
@@ -101,7 +102,7 @@ const FIXED_DIGITS = new Set([
   'uuu',
 ]);
 
-/** Two tokens of no fixed width, such as those of dM, with nothing but digits between: 111 is two days. */
+/** Returns two tokens of variable width without a separator, such as those of dM, where 111 has two meanings. */
 function ambiguousTokens(format: string): string | undefined {
   let open: string | undefined;
   for (const token of tokensOf(format)) {
@@ -115,14 +116,17 @@ function ambiguousTokens(format: string): string | undefined {
   return undefined;
 }
 
-/** A Monday: a format that tells the week alone begins there. In no quarter's first month: quarters are not read. */
+/**
+ * A Monday outside the first month of a quarter: a format with a week alone begins on Monday, and quarters are not
+ * read.
+ */
 const SAMPLE = [1987, 11, 23, 16, 25, 36, 700] as const;
 const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
 
 /**
- * What is wrong with a format, or undefined. It has to tell the year, each thing once (or reading could take forever),
- * where its digits end, and to read what it writes; it may leave out the smaller things, such as all of the time, but
- * none in between. Where it has tokens of another kind than Luxon's, those that are probably meant are told.
+ * Returns what is wrong with a format, or undefined. A format must contain the year, each unit at most once (else
+ * reading may never end), clear ends of its numbers, and must read what it writes. It may leave out smaller units, but
+ * none in between. For tokens of another library, the message suggests Luxon's.
  */
 export function formatError(format: string): string | undefined {
   const error = ownError(format);
@@ -144,7 +148,7 @@ function ownError(format: string): string | undefined {
       return `doesn't tell where the digits of ${ambiguous} end: double them, or write something between`;
     return sampleError(format);
   } catch (error) {
-    return `is none that can be read: ${(error as Error).message}`; // Luxon's way to say no
+    return `is none that can be read: ${(error as Error).message}`;
   }
 }
 
@@ -161,7 +165,7 @@ function sampleError(format: string): string | undefined {
   return `reads ${written} as ${read.toISO({ includeOffset: false })}: something is missing`;
 }
 
-/** What other ways of writing dates call what Luxon's tokens tell (C's strftime). */
+/** Luxon's tokens for those of C's strftime. */
 const STRFTIME: Record<string, string> = {
   Y: 'yyyy',
   y: 'yy',
@@ -185,13 +189,13 @@ const STRFTIME: Record<string, string> = {
 };
 
 /**
- * The format in Luxon's tokens that was probably meant by one with tokens of Moment, Java or strftime, or in the wrong
- * case: `dd/MM/yyyy` for `DD/MM/YYYY`. Nobody has looked whether it is a sound one.
+ * Returns the probable format in Luxon's tokens for one of Moment, Java, strftime or the wrong case, such as
+ * `dd/MM/yyyy` for `DD/MM/YYYY`. The suggestion is not checked.
  */
 function suggestDateFormat(format: string): string {
   if (format.includes('%'))
     return format.replace(/%-?([A-Za-z])/g, (whole, letter: string) => STRFTIME[letter] ?? whole);
-  // What stands in quotes is no token.
+  // Quoted text contains no tokens.
   const tokens = (change: (text: string) => string) => (text: string) =>
     text
       .split(/('[^']*')/)
@@ -208,7 +212,7 @@ const withSmallLetters = (text: string) =>
     .replace(/(?<!D)D{1,2}(?!D)/g, (found) => found.toLowerCase())
     .replaceAll('A', 'a');
 
-/** mm is the minute: it is meant for the month where no hour is told, and MM for the minute behind the hour. */
+/** Replaces mm (minutes) by MM (months) in a format without hours, and MM by mm after the hour. */
 function withMonths(text: string): string {
   if (!/[HhML]/.test(text)) return text.replace(/m{1,2}/g, (found) => found.toUpperCase());
   return text
@@ -216,6 +220,6 @@ function withMonths(text: string): string {
     .replace(/(?<=m:)S{1,2}(?!S)/g, (found) => found.toLowerCase());
 }
 
-/** hh goes to twelve, and needs an a. */
+/** Replaces hh by HH in a format without an a: hh counts to twelve. */
 const withHours = (text: string) =>
   text.includes('a') ? text : text.replace(/h{1,2}/g, (found) => found.toUpperCase());

@@ -1,3 +1,4 @@
+/** Conversion of a source's field to the type of its attribute: texts, numbers, booleans, dates and Sets. */
 import { isDate, readDatetime, saysZone } from '../time/date-value.ts';
 import { readNumber } from '../text/number-value.ts';
 import type { Json } from '../json/plain-json.ts';
@@ -7,15 +8,15 @@ import { formatReader } from './date-format.ts';
 import { jsonText, sayType } from './json-value.ts';
 import { type NumberConversion, numberReader } from './number-conversion.ts';
 
-/** What is done to a field's value on its way. */
+/** Conversion of a field's value. */
 export type Conversion =
-  /** Arrays and objects become JSON. */
+  /** Writes arrays and objects as JSON. */
   | { as: 'string' }
   | NumberConversion
-  /** The words for each, case aside; without them those of `TRUE` and `FALSE`. */
+  /** Words for each, case-insensitive; by default those of `TRUE` and `FALSE`. */
   | { as: 'boolean'; true?: readonly string[]; false?: readonly string[] }
   | DateConversion
-  /** A text becomes an array: `separator` stands between its elements, `;` when left out. */
+  /** Splits a text into elements at `separator`, by default `;`. */
   | { as: 'set'; separator?: string };
 
 export type Converted =
@@ -28,8 +29,8 @@ export const TRUE: readonly string[] = ['true', 'yes', '1', 't', 'y', 'on'];
 export const FALSE: readonly string[] = ['false', 'no', '0', 'f', 'n', 'off'];
 
 /**
- * Prepares a conversion that `mappingErrors` finds no error in. null stays null, and what already is of the type stays
- * as it is. Otherwise it is read from its text without the spaces around; one without anything else is EMPTY_VALUE.
+ * Prepares a conversion that `mappingErrors` accepts. null and values of the right type stay as they are. Other values
+ * are read from their trimmed text; an empty text is EMPTY_VALUE.
  */
 export function prepareConversion(conversion: Conversion): (value: Json) => Converted {
   if (conversion.as === 'string') return toText;
@@ -92,7 +93,7 @@ function toBoolean({ true: yes = TRUE, false: no = FALSE }: Extract<Conversion, 
   };
 }
 
-/** As the words of a boolean are compared. */
+/** Returns a boolean's word in the form in which words are compared. */
 export function foldWord(word: string): string {
   return word.trim().toLowerCase();
 }
@@ -100,7 +101,7 @@ export function foldWord(word: string): string {
 function toDate(conversion: DateConversion): TextConversion {
   const read = dateReader(conversion);
   return (text, value) => {
-    // A date may be written in digits alone; without a format nobody could tell what a number counts.
+    // Digits alone may be a date in some format. Without a format the unit of a number is unknown.
     if (typeof value === 'number' && conversion.format === undefined) {
       return invalid(`${text} is a number: say by its format whether it is unix or unix_ms`);
     }
@@ -113,7 +114,7 @@ function toDate(conversion: DateConversion): TextConversion {
 
 function toSet({ separator = ';' }: Extract<Conversion, { as: 'set' }>): TextConversion {
   return (text, value) => {
-    // Spaces may be, or belong to, the separator.
+    // A separator may be or contain spaces.
     const texts = typeof value === 'string' ? value.split(separator) : [text];
     const elements = texts.map((element) => element.trim()).filter((element) => element !== '');
     return elements.length === 0 ? EMPTY : { ok: true, value: elements };
@@ -121,16 +122,16 @@ function toSet({ separator = ';' }: Extract<Conversion, { as: 'set' }>): TextCon
 }
 
 /**
- * `format`: Luxon's tokens, `unix` (seconds since 1970) or `unix_ms`; without one, what Date and Datetime attributes
- * take. `zone`: an IANA name, UTC when left out.
+ * `format`: Luxon's tokens, `unix` (seconds since 1970) or `unix_ms`; by default the form of Date and Datetime
+ * attributes. `zone`: an IANA name, by default UTC.
  */
 type DateConversion = { as: 'date' | 'datetime'; format?: string; zone?: string };
 
 /**
- * Reads texts into YYYY-MM-DD, or ISO in UTC with milliseconds; what is smaller is cut. `zone` is that of times that
- * say none, and the one whose day counts where a date is made of a time that says its own. A date becomes the midnight
- * at which it begins there. Of a local time that comes twice, as clocks go back, the first is taken; one that they
- * leave out as they go forward is read with the offset from before. Undefined where the text is no such date or time.
+ * Returns a reader of texts into YYYY-MM-DD, or ISO in UTC with milliseconds; smaller units are cut. `zone` applies to
+ * times without a zone, and decides the day when a time becomes a date. A date becomes the midnight at which it begins
+ * in the zone. A local time that occurs twice means the first; a skipped one is read with the offset from before.
+ * Returns undefined for any other text.
  */
 function dateReader({ as, format, zone }: DateConversion): (text: string) => string | undefined {
   const read = timeReader(format);
@@ -142,7 +143,7 @@ function dateReader({ as, format, zone }: DateConversion): (text: string) => str
   };
 }
 
-/** What a text was expected to be, for the message of one that isn't. */
+/** Returns the expected form of a date, for error messages. */
 function sayExpectedDate({ as, format }: DateConversion): string {
   switch (format) {
     case undefined:
@@ -175,7 +176,7 @@ function readIso(text: string): WrittenTime | undefined {
   return datetime === undefined ? undefined : { kind: saysZone(text) ? 'instant' : 'local', ms: Date.parse(datetime) };
 }
 
-/** The point is moved in the text: a double would not have the milliseconds of 1700000000.001. */
+/** Moves the decimal point in the text: a double cannot hold the milliseconds of 1700000000.001. */
 function readUnix(text: string, decimals: number): WrittenTime | undefined {
   const reading = readNumber(text);
   if (!reading.ok) return undefined;

@@ -3,8 +3,7 @@ import { numberText } from '../json/exact-json.ts';
 import type { ValueType } from './attribute-value.ts';
 
 /**
- * The type of an attribute that is made for the first value that came of it. Null where the value tells of none: null,
- * an empty text, an object.
+ * Returns the type for an attribute whose first value is this one. Returns null for null, an empty text and an object.
  */
 export function inferValueType(value: unknown): ValueType | null {
   if (typeof value === 'boolean') return 'Boolean';

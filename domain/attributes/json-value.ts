@@ -2,21 +2,21 @@ import { numberText } from '../json/exact-json.ts';
 import { storable } from '../text/text-limits.ts';
 import type { ScalarType } from './attribute-value.ts';
 
-/** What JSON values are as text, those of `parseExactJson` too. */
+/** JSON values as texts, including those of `parseExactJson`. */
 
-/** A customer or a key as text, where it is one or a number; a value that can't be read shows it all the same. */
+/** Returns a text or a number as text, for a customer id or a key; undefined for any other value. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : numberText(value);
 }
 
-/** As it would stand in a CSV field; undefined for a JSON type that the attribute doesn't take. */
+/** Returns a scalar as a CSV field has it; undefined for a JSON type that the attribute refuses. */
 export function scalarText(type: ScalarType, value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (type === 'Number') return numberText(value);
   return type === 'Boolean' && typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** The text of any scalar: of a text, a number or a Boolean. */
+/** Returns a text, a number or a Boolean as text. */
 export function elementText(value: unknown): string | undefined {
   return textOf(value) ?? scalarText('Boolean', value);
 }
@@ -28,7 +28,10 @@ export function sayType(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** JSON.stringify; undefined where the value is nested deeper than the stack goes, which JSON.parse is not held by. */
+/**
+ * Returns JSON.stringify's text; undefined for a value nested deeper than the stack allows. JSON.parse has no such
+ * limit.
+ */
 export function jsonText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -37,7 +40,7 @@ export function jsonText(value: unknown): string | undefined {
   }
 }
 
-/** The same JSON with texts and names that Postgres can store: without NUL and halves of surrogate pairs. */
+/** Returns the same JSON without NUL and halves of surrogate pairs, which Postgres cannot store. */
 export function storableJson(value: unknown): unknown {
   if (typeof value === 'string') return storable(value);
   if (Array.isArray(value)) return value.map(storableJson);

@@ -1,12 +1,13 @@
+/** Numbers as people and files write them: decimal commas, separators of thousands, signs. */
 import { isKeptByDouble, type NumberReading, readNumber } from '../text/number-value.ts';
 
-/** `decimal`: what stands before the decimals; the other of the two, and spaces, then may stand between thousands. */
+/** `decimal`: the decimal separator. The other one of the two, and spaces, may separate thousands. */
 export type NumberConversion = { as: 'number'; decimal?: ',' | '.' };
 
-/** What numbers in files have that JSON's don't: a plus, zeros in front, a point at either end. */
+/** Numbers of files that JSON has no form for: with a plus, leading zeros, or a point at either end. */
 const PLAIN = /^([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** Groups of two digits are those of India; all separators of a number are the same. */
+/** Numbers with separators of thousands. Groups of two digits are Indian; all separators of a number are the same. */
 const GROUPED = {
   ',': /^[+-]?\d{1,3}(?:([.\s])(?:\d{2,3}\1)*\d{3})?(?:,\d*)?$/,
   '.': /^[+-]?\d{1,3}(?:([,\s])(?:\d{2,3}\1)*\d{3})?(?:\.\d*)?$/,
@@ -16,8 +17,8 @@ const SEPARATORS = { ',': /[.\s]/g, '.': /[,\s]/g };
 type Reading = { ok: true; value: number | string } | Exclude<NumberReading, { ok: true }>;
 
 /**
- * Reads texts into numbers, or into numeric texts where a double would not keep each digit. The limits are those of a
- * Number. What looks grouped but isn't in thousands is refused: 1.5 is no number where the comma is the decimal one.
+ * Returns a reader of texts into numbers, or into numeric texts where a double loses digits. The limits are those of a
+ * Number. A text with wrong groups is refused: 1.5 is no number where the comma is the decimal separator.
  */
 export function numberReader({ decimal }: NumberConversion): (text: string) => Reading {
   return (text) => {
@@ -37,7 +38,10 @@ export function numberReader({ decimal }: NumberConversion): (text: string) => R
   };
 }
 
-/** With a point before the decimals and without separators; undefined where they stand at wrong places. */
+/**
+ * Returns the number with a decimal point and without other separators; undefined if separators stand in wrong
+ * positions.
+ */
 function toPlain(text: string, decimal: ',' | '.'): string | undefined {
   const plain = GROUPED[decimal].test(text) ? text.replaceAll(SEPARATORS[decimal], '') : text;
   if (decimal === '.') return plain;

@@ -1,32 +1,31 @@
+/** Actions on Sets: adds, removes and replaces elements. */
 import { MAX_SET_SIZE } from './attribute-value.ts';
 
-/** What can be done to a Set (reference: Feeding attribute values, action semantics). */
+/** Actions on Sets (reference: Feeding attribute values, action semantics). */
 export const ACTIONS = ['ADD', 'REMOVE', 'DEL', 'UPSERT'] as const;
 
 export type Action = (typeof ACTIONS)[number];
 
-/** A point in time as the caller writes it; compared for equality only. */
+/** A point in time in the caller's own form, compared for equality only. */
 export type Instant = string | number;
 
-/** One line's action on a Set; DEL has no use for `elements`. */
+/** One line's action on a Set; DEL ignores `elements`. */
 export type SetOperation = { action: Action; elements: readonly string[]; line: number };
 
-/** An element and the time of its last change. */
 export type StoredElement = { element: string; since: Instant };
 
 export type SetOutcome = {
-  /** In stored order, new ones at the end in the order of their coming. */
+  /** Elements in stored order, then new ones in order of arrival. */
   elements: StoredElement[];
-  /** Whether an element came, went, or went and came again. */
+  /** True if an element came, went, or went and came again. */
   changed: boolean;
   failures: { line: number; errorType: 'TOO_LONG_SET_SIZE'; message: string }[];
 };
 
 /**
- * Applies operations to a stored Set, in the order given, which is the file's. An element that is there already
- * keeps its time under ADD and UPSERT; one removed and added again gets `now`, so that the outcome doesn't
- * depend on how the operations are spread over batches. An ADD or UPSERT that would leave over 1,000 elements
- * fails alone and as a whole.
+ * Applies operations to a stored Set in the order of the file. ADD and UPSERT keep the time of an element that is there
+ * already. An element that is removed and added again gets `now`, so that the outcome does not depend on how operations
+ * are split into batches. An ADD or UPSERT that would leave over 1,000 elements fails alone and as a whole.
  */
 export function applySetOperations(
   stored: readonly StoredElement[],
@@ -44,7 +43,7 @@ export function applySetOperations(
   return { elements: Array.from(current, ([element, since]) => ({ element, since })), changed, failures };
 }
 
-/** Returns false, and leaves the Set alone, when it would grow too large. */
+/** Returns false, and changes nothing, if the Set would grow too large. */
 function apply(current: Map<string, Instant>, action: Action, elements: readonly string[], now: Instant): boolean {
   switch (action) {
     case 'ADD':

@@ -4,14 +4,14 @@ import type { ScalarType, ScalarValue, ValueType } from './attribute-value.ts';
 import { type CustomerType, newCustomerIdError } from './customer-id.ts';
 import { type Action, ACTIONS } from './set-actions.ts';
 
-/** What a row of an import and a value of a feed have in common: whom and what they concern, and what they do. */
+/** Rows of an import and values of a feed: their customer, attribute, action and value. */
 
-/** An attribute of the SoR that is written to; `id` is the caller's and comes back as it is. */
+/** An attribute of the SoR; `id` is the caller's and is returned unchanged. */
 export type ImportAttribute = { id: number; key: string; valueType: ValueType; disabled: boolean };
 
 export type AttributeRules = { attributes: ReadonlyMap<string, ImportAttribute>; sorDisabled: boolean };
 
-/** `value` is null exactly when the action is `remove`. */
+/** A row for a scalar; `value` is null exactly if the action is `remove`. */
 export type ValueRow = {
   kind: 'value';
   attributeId: number;
@@ -22,7 +22,7 @@ export type ValueRow = {
   value: ScalarValue | null;
 };
 
-/** `elements` is empty exactly when the action is DEL. */
+/** A row for a Set; `elements` is empty exactly if the action is DEL. */
 export type SetRow = {
   kind: 'set';
   attributeId: number;
@@ -33,7 +33,7 @@ export type SetRow = {
   elements: string[];
 };
 
-/** A row that changes nothing. What it shows of the row is cut to size and can be stored. */
+/** A row that changes nothing. Its texts are cut to size and can be stored. */
 export type RefusedRow = {
   kind: 'ignored' | 'failed';
   errorType: ImportErrorType;
@@ -44,7 +44,7 @@ export type RefusedRow = {
 
 export type RowOutcome = ValueRow | SetRow | RefusedRow;
 
-/** An unknown key is ignored, all else fails. */
+/** Returns a refusal: an unknown key is ignored, any other error fails. */
 export function refused(errorType: ImportErrorType, message: string, customerId?: string, key?: string): RefusedRow {
   const row: RefusedRow = { kind: errorType === 'UNDEFINED_ATTRIBUTE' ? 'ignored' : 'failed', errorType, message };
   if (customerId !== undefined) row.customerId = shorten(customerId);
@@ -52,14 +52,14 @@ export function refused(errorType: ImportErrorType, message: string, customerId?
   return row;
 }
 
-/** The SoR is gone: nothing of it can be written to. */
+/** Returns the refusal of a row whose SoR is deleted. */
 export function sorDeleted(customerId?: string, key?: string): RefusedRow {
   return refused('EMPTY_SOR', 'the System of Record was deleted after this was accepted', customerId, key);
 }
 
 /**
- * The attribute that a row is about. The first error counts, in this order: customer id, key empty or too long,
- * unknown key, attribute or SoR disabled.
+ * Returns the row's attribute, or the first error in this order: customer id, key empty or too long, unknown key,
+ * attribute or SoR disabled.
  */
 export function findAttribute(customerId: string, key: string, rules: AttributeRules): ImportAttribute | RefusedRow {
   const idError = newCustomerIdError(customerId);
@@ -67,7 +67,7 @@ export function findAttribute(customerId: string, key: string, rules: AttributeR
   return findAttributeOf(customerId, key, rules);
 }
 
-/** The same for a customer id that is known to be sound. */
+/** Does the same for a customer id that is already checked. */
 export function findAttributeOf(
   customerId: string,
   key: string,

@@ -1,12 +1,12 @@
 import { parseAttributeValue, type ScalarType, type ValueType } from './attribute-value.ts';
 import { elementText, scalarText } from './json-value.ts';
 
-/** Types that the values of an attribute may have had before it became a String. */
+/** Types that an attribute may have had before it became a String. */
 export type WidenedFrom = Exclude<ScalarType, 'String'>;
 
 /**
- * Returns whether a value makes a String of an attribute whose type was guessed: one that this type doesn't take, and a
- * String does. A Set stays one, since a scalar becomes its only element.
+ * Returns whether a value turns an attribute of guessed type into a String: the type refuses the value and a String
+ * takes it. A Set stays one, because a scalar becomes its only element.
  */
 export function widensType(type: ValueType, value: unknown): type is WidenedFrom {
   if (type === 'String' || type === 'Set') return false;
@@ -16,7 +16,7 @@ export function widensType(type: ValueType, value: unknown): type is WidenedFrom
   return own === undefined || !parseAttributeValue(type, own).ok;
 }
 
-/** The elements of an array as they stand in a String; undefined where one is no scalar, or holds the separator. */
+/** Returns the elements of an array as one String; undefined if one is no scalar or contains the separator. */
 function joinedText(elements: readonly unknown[]): string | undefined {
   const texts = elements.map(elementText);
   return texts.every((text) => text !== undefined && !text.includes(';')) ? texts.join(';') : undefined;

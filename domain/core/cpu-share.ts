@@ -1,6 +1,6 @@
 import type { Semaphore } from './semaphore.ts';
 
-/** How long a portion counts: one that lasts longer waits for an outside system, or would hold up its own entity. */
+/** How long a portion counts at most: a longer one waits for an outside system, or would block its own entity. */
 export const COUNTED_MS = 2_000;
 /** How long an entity counts as present after a call. */
 export const PRESENT_MS = 1_500;
@@ -12,7 +12,7 @@ export type Clock = { now(): number; later(ms: number, callback: () => void): vo
 
 type Waiting = { kind: string; begin(): void };
 type Entity = {
-  /** The moments when its portions began. */
+  /** The start of each running portion. */
   running: Set<{ since: number }>;
   waiting: Waiting[];
   /** The number of each kind's last turn. */
@@ -20,16 +20,16 @@ type Entity = {
 };
 
 /**
- * Shares a machine's cores out by entity, whatever kinds of work their portions belong to. An entity that is alone is
- * not limited. While n entities compute or wait, none begins a portion while ⌈cores / n⌉ of its own run; while others
- * only call, one core is left to them. Among the portions of one entity the kinds take turns, so its messages do not
- * wait for a whole import. A portion counts for two seconds at most.
+ * Shares a machine's cores out by entity, for all kinds of work. An entity that is alone is not limited. While n
+ * entities compute or wait, an entity begins no portion once ⌈cores / n⌉ of its own run; while others only call, one
+ * core stays free for them. The kinds of one entity take turns, so its messages do not wait for a whole import. A
+ * portion counts for two seconds at most.
  */
 export class CpuShare {
   readonly #cores: number;
   readonly #clock: Clock;
   readonly #entities = new Map<number, Entity>();
-  /** When each entity called last. */
+  /** The time of each entity's last call. */
   readonly #called = new Map<number, number>();
   #turn = 0;
   #looks = false;
@@ -39,7 +39,7 @@ export class CpuShare {
     this.#clock = clock;
   }
 
-  /** Notes a call of an entity, which finds a core free of the long work of others from now on. */
+  /** Notes a call of an entity: from now on one core stays free of the long work of others. */
   noteCall(entityId: number): void {
     const now = this.#clock.now();
     this.#called.delete(entityId); // the map keeps the order of the calls
@@ -50,7 +50,7 @@ export class CpuShare {
     }
   }
 
-  /** Makes a portion wait for its entity's share once it has its place. */
+  /** Returns a semaphore whose portions, once they have a place, also wait for their entity's share. */
   within(kind: string, take: Semaphore): Semaphore {
     return async (entityId, onWait, signal) => {
       const leave = await take(entityId, onWait, signal);
@@ -67,7 +67,7 @@ export class CpuShare {
     };
   }
 
-  /** Begins a portion as soon as the share allows it. The result ends it. Fails with an aborted signal's reason. */
+  /** Begins a portion as soon as the share allows it. The result ends it. Throws the reason of an aborted signal. */
   async take(entityId: number, kind: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     const entity: Entity = this.#entities.get(entityId) ?? { running: new Set(), waiting: [], turns: new Map() };
@@ -96,7 +96,7 @@ export class CpuShare {
     };
   }
 
-  /** Forgets an entity that has nothing left, and begins what the shares of the others allow now. */
+  /** Forgets an entity without work, and begins the portions of others that are allowed now. */
   #settle(entityId: number, entity: Entity): void {
     if (entity.running.size === 0 && entity.waiting.length === 0) this.#entities.delete(entityId);
     this.#beginWaiting();
@@ -125,7 +125,7 @@ export class CpuShare {
     return isCalled ? Math.max(1, this.#cores - 1) : Infinity;
   }
 
-  /** Time alone may free a share: portions stop counting, callers go. */
+  /** Looks again later: time alone may free a share, when portions stop counting or callers leave. */
   #lookLater(): void {
     if (this.#looks) return;
     this.#looks = true;

@@ -1,2 +1,2 @@
-/** What is left of a text that told of a person; filters that earlier versions erased have it as a value. */
+/** Replacement for a text about an erased person. Filters that earlier versions erased have it as a value. */
 export const ERASED = 'erased';

@@ -1,40 +1,39 @@
+/** Decompresses gzip files of one or several members, up to their first defect. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32, createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
 
 const GIB = 1024 ** 3;
 /**
- * Of what a gzip file holds: of an upload, of a fetched file, and of each file that a sync reads (docs/imports.md,
+ * Maximum decompressed size of an upload, a fetched file, or a file that a sync reads (docs/imports.md,
  * docs/connectors.md).
  */
 export const MAX_DECOMPRESSED_BYTES = 50 * GIB;
 
-/** Compressed bytes given to the decompressor at a time: at most a thousandfold of it, 16 MiB, comes out at once. */
+/** Compressed bytes given to the decompressor at a time; at most a thousand times as many, 16 MiB, come out. */
 const INPUT_BYTES = 16 * 1024;
 const OUTPUT_BYTES = 64 * 1024;
 /** Maximum size of a member that is decompressed at once: a stream for each would take four times as long. */
 const SMALL_BYTES = 1024;
-/** Number of members after which timers, heartbeats and cancellations get their turn, also if nothing comes out. */
+/** Number of members after which the event loop gets a turn, even without output. */
 const MEMBERS_A_TURN = 200;
 
 export type GunzipOptions = {
   maxBytes: number;
-  /** Ends it between two pieces, with the signal's reason. */
+  /** Ends the decompression between two pieces, with the signal's reason. */
   signal?: AbortSignal | undefined;
 };
 
 /**
- * `corrupt`: what came out may be wrong, since a checksum or a length is, or since it cannot be decompressed.
- * `trailing_bytes`: all of it came out and is right, and something else follows.
+ * `corrupt`: the output may be wrong, because a checksum or length is wrong or the data cannot be decompressed.
+ * `trailing_bytes`: the output is complete and right, but other bytes follow.
  */
 export type GzipDefect = 'cut_off' | 'corrupt' | 'trailing_bytes' | 'too_large';
 
 /**
- * Decompresses a gzip file (RFC 1952), also one of several members. Yields all that comes out before a defect, and
- * returns the defect. Reads no more of `pieces` than it has asked for, so a source that stalls does not hold up a
- * reader who leaves early.
+ * Decompresses a gzip file (RFC 1952), also one of several members. Yields everything before a defect, and returns the
+ * defect. It reads `pieces` only on demand, so a source that stalls does not block a reader that leaves early.
  *
- * Node's own Gunzip drops what came out last where bytes follow that are no gzip, so the members are read one by one
- * here.
+ * The members are read one by one here, because Node's own Gunzip drops the last output if other bytes follow.
  */
 export async function* gunzip(
   pieces: AsyncIterable<Buffer>,
@@ -68,8 +67,7 @@ export async function* gunzip(
           const chunk = await input.chunk();
           const defect = chunk === null ? await member.end() : await member.write(chunk);
           for (const piece of member.out.splice(0)) {
-            // The pieces that came out at once may take its reader seconds: meanwhile timers, heartbeats and
-            // cancellations get their turn.
+            // The reader may take seconds for these pieces: meanwhile timers, heartbeats and cancellations get a turn.
             await nextTurn();
             signal?.throwIfAborted();
             bytes += piece.length;
@@ -96,8 +94,7 @@ function isRight(trailer: Buffer, checksum: number, length: number): boolean {
 }
 
 /**
- * Takes a small member that ends within the next input, and returns what it holds; null, and takes nothing, for any
- * other one.
+ * Decompresses a small member that ends within the next input; returns null, and takes nothing, for any other member.
  */
 async function takeSmall(input: Input): Promise<Buffer | null> {
   const chunk = await input.chunk();
@@ -114,7 +111,7 @@ async function takeSmall(input: Input): Promise<Buffer | null> {
   }
 }
 
-/** The deflated part of a member, and what its trailer has to say of it. */
+/** Decompresses the deflated part of a member, and checks its trailer. */
 class Member {
   readonly out: Buffer[] = [];
   readonly #inflate: InflateRaw;
@@ -135,7 +132,7 @@ class Member {
     return this.#hasEnded;
   }
 
-  /** Resolves once all that comes out of this input has come out. */
+  /** Resolves once everything in this input is decompressed. */
   write(input: Buffer): Promise<GzipDefect | null> {
     this.#written += input.length;
     return this.#settled((done) => {
@@ -143,14 +140,14 @@ class Member {
     });
   }
 
-  /** The source has no more: right only where the member ended with its last byte. */
+  /** Ends the source, which is right only if the member ended with its last byte. */
   end(): Promise<GzipDefect | null> {
     return this.#settled(() => {
       this.#inflate.end();
     });
   }
 
-  /** A member that ends within its input ends the stream, and its write is not called back; nor is one that fails. */
+  /** Waits for a write. Node calls no callback for a write that fails, or in which the member ends. */
   #settled(begin: (done: () => void) => void): Promise<GzipDefect | null> {
     return new Promise((resolve) => {
       const settle = (defect: GzipDefect | null) => {
@@ -167,7 +164,7 @@ class Member {
     });
   }
 
-  /** The end of the last input, which this member did not need. */
+  /** Returns the end of the last input, which this member did not need. */
   leftOver(input: Buffer): Buffer {
     return this.#hasEnded ? input.subarray(input.length - (this.#written - this.#inflate.bytesWritten)) : NOTHING;
   }
@@ -183,10 +180,10 @@ class Member {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Bytes that come in pieces, as they are asked for. */
+/** Reads bytes from pieces on demand. */
 class Input {
   readonly #pieces: AsyncIterator<Buffer>;
-  /** Its beginning, up to `#at`, has been read. */
+  /** The current piece, read up to `#at`. */
   #ready: Buffer = NOTHING;
   #at = 0;
 
@@ -194,7 +191,7 @@ class Input {
     this.#pieces = pieces[Symbol.asyncIterator]();
   }
 
-  /** The next bytes, at most INPUT_BYTES; null at the end. */
+  /** Returns the next bytes, at most INPUT_BYTES; null at the end. */
   async chunk(): Promise<Buffer | null> {
     while (this.left === 0) {
       const { value, done } = await this.#pieces.next();
@@ -204,7 +201,7 @@ class Input {
     return this.#cut(INPUT_BYTES);
   }
 
-  /** As many bytes; null if fewer are left, which stay. */
+  /** Returns exactly `count` bytes; null, and takes nothing, if fewer are left. */
   async take(count: number): Promise<Buffer | null> {
     while (this.left < count) {
       const { value, done } = await this.#pieces.next();
@@ -214,10 +211,7 @@ class Input {
     return this.#cut(count);
   }
 
-  /**
-   * Gives back the end of what was read last. A file of many small members would be copied once for each of them
-   * otherwise.
-   */
+  /** Gives back the end of the last read. Otherwise a file of many small members would be copied once for each. */
   unread(bytes: Buffer): void {
     this.#at -= bytes.length;
   }
@@ -238,12 +232,12 @@ class Input {
 }
 
 const [MAGIC, DEFLATE] = [[0x1f, 0x8b], 8];
-/** Bits of the flags (RFC 1952, 2.3.1): what else the header has. */
+/** Bits of the flags (RFC 1952, 2.3.1): optional parts of the header. */
 const [HAS_CHECKSUM, HAS_EXTRA, HAS_NAME, HAS_COMMENT] = [2, 4, 8, 16];
 
 /**
- * Reads the header of the next member. `end`: nothing follows; `cut_off`: a part of one; `other`: something else, which
- * stays.
+ * Reads the header of the next member. `end`: nothing follows; `cut_off`: a part of a header; `other`: other bytes,
+ * which stay.
  */
 async function readHeader(input: Input): Promise<'member' | 'end' | 'cut_off' | 'other'> {
   const head = await input.take(10);
@@ -262,7 +256,7 @@ async function readHeader(input: Input): Promise<'member' | 'end' | 'cut_off' | 
   return 'member';
 }
 
-/** Less than a header is left: bytes that may begin one, or others. */
+/** Classifies fewer bytes than a header has: they may begin one or not. */
 async function startOf(input: Input): Promise<'end' | 'cut_off' | 'other'> {
   if (input.left === 0) return 'end';
   const rest = (await input.take(input.left))!;
@@ -274,7 +268,7 @@ function isHead(bytes: Buffer): boolean {
   return [...MAGIC, DEFLATE].every((byte, at) => at >= bytes.length || bytes[at] === byte);
 }
 
-/** Passes a text that ends with NUL. */
+/** Skips a text that ends with NUL. */
 async function passText(input: Input): Promise<boolean> {
   for (let chunk = await input.chunk(); chunk !== null; chunk = await input.chunk()) {
     const end = chunk.indexOf(0);
@@ -285,7 +279,7 @@ async function passText(input: Input): Promise<boolean> {
   return false;
 }
 
-/** Tapes and some disks fill the last block of a file with zeros. */
+/** Returns whether only zeros follow: tapes and some disks fill the last block of a file with them. */
 async function hasOnlyZeros(input: Input): Promise<boolean> {
   for (let chunk = await input.chunk(); chunk !== null; chunk = await input.chunk()) {
     if (chunk.some((byte) => byte !== 0)) return false;

@@ -1,6 +1,6 @@
 /**
- * A hash of 32 bits (Fowler, Noll and Vo's FNV-1a over UTF-16), negative for half of all texts. It never changes: work
- * goes on by it.
+ * Returns a hash of 32 bits (Fowler, Noll and Vo's FNV-1a over UTF-16), negative for half of all texts. It must never
+ * change: stored progress depends on it.
  */
 function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
@@ -9,8 +9,8 @@ function fnv1a(text: string): number {
 }
 
 /**
- * The same, 0 to 2^32 - 1, spread evenly also over texts that are alike, as those with the same end (the last step of
- * MurmurHash3).
+ * Returns a hash from 0 to 2^32 - 1 that is also spread evenly over similar texts, such as those with the same end (the
+ * last step of MurmurHash3).
  */
 export function spreadHash(text: string): number {
   const hash = fnv1a(text);
@@ -19,10 +19,7 @@ export function spreadHash(text: string): number {
   return (second ^ (second >>> 16)) >>> 0;
 }
 
-/**
- * Returns the lane of a customer's rows. It is the same at all times: a lane continues where it stopped under another
- * process.
- */
+/** Returns the lane of a customer's rows. It must never change: another process continues a lane where it stopped. */
 export function laneOf(customerId: string, lanes: number): number {
   return lanes === 1 ? 0 : (fnv1a(customerId) >>> 8) % lanes;
 }

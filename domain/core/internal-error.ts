@@ -1,10 +1,12 @@
-/** What may be told of an unexpected error: its message is left out, since messages quote values. */
+/** Classifies errors: Millrace's own, or those of systems around it that may succeed later. */
+
+/** The parts of an unexpected error that may be shown. Its message is left out, because messages quote values. */
 export type InternalError = { errorClass: string; code?: string; frames: string[] };
 
-/** As V8 writes them, with a place in a file: a line of a message that only begins so has none. */
+/** A stack frame of V8 with a position in a file; a line of a message that only begins like one has none. */
 const FRAME = /^\s+at (?:[^()]* \()?(?:node|file|\/|evalmachine|[a-zA-Z]:\\)[^\s()]*:\d+:\d+\)?$/;
 
-/** The class, the code (of Postgres, Node or gRPC) and the stack frames of anything thrown. */
+/** Returns the class, the code (of Postgres, Node or gRPC) and the stack frames of any thrown value. */
 export function internalErrorOf(error: unknown): InternalError {
   if (!(error instanceof Error)) return { errorClass: typeof error, frames: [] };
   const { code } = error as { code?: string | number };
@@ -16,13 +18,13 @@ export function internalErrorOf(error: unknown): InternalError {
   return code === undefined ? { errorClass, frames } : { errorClass, code: String(code), frames };
 }
 
-/** Messages quote values, and their lines may look like frames. */
+/** Returns the stack without the message: messages quote values, and their lines may look like frames. */
 function stackBehindMessage({ stack = '', message }: Error): string {
   const at = message === '' ? -1 : stack.indexOf(message);
   return at === -1 ? stack : stack.slice(at + message.length);
 }
 
-/** An error of an outside system that a step passes on to be tried again: `code` says which, and quotes nothing. */
+/** An error of an outside system that a step may retry: `code` says which one, and quotes nothing. */
 export class OutsideError extends Error {
   override readonly name = 'OutsideError';
   readonly code: string;
@@ -33,15 +35,15 @@ export class OutsideError extends Error {
   }
 }
 
-/** The file store is not there, or another one is in its place: nothing that is missing in it is known to be gone. */
+/** The file store is away, or another one is in its place: a missing file is not known to be deleted. */
 export class FileStoreAway extends Error {
   override readonly name = 'FileStoreAway';
   readonly code = 'FILE_STORE_AWAY';
 }
 
-/** SQLSTATEs of a database that takes no session, has no room, or ends the sessions it has (Postgres: appendix A). */
+/** SQLSTATEs of a database that refuses sessions, is full, or ends its sessions (Postgres: appendix A). */
 const DATABASE_AWAY = /^(?:08...|53...|57P..|58030)$/;
-/** Node's codes of a network, or of a machine behind it, that is away. */
+/** Node's codes for a network or a machine that cannot be reached. */
 const UNREACHABLE = new RegExp(
   `^(?:${[
     'ECONNRESET',
@@ -58,7 +60,9 @@ const UNREACHABLE = new RegExp(
     'EAI_AGAIN',
   ].join('|')})$`,
 );
-/** How the Postgres driver words a session that it lost or does not get: its own errors have neither class nor code. */
+/**
+ * Messages of the Postgres driver for a session that is lost or refused: its own errors have neither class nor code.
+ */
 const NO_SESSION = new RegExp(
   `^(?:${[
     'Connection terminated',
@@ -72,8 +76,8 @@ const NO_SESSION = new RegExp(
 );
 
 /**
- * Whether something failed because a database, the file store or another server, or the way to it, is away: it may
- * succeed later.
+ * Returns whether an error means that a database, the file store, another server or the network is away. It may succeed
+ * later.
  */
 export function isAway(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
@@ -83,20 +87,18 @@ export function isAway(error: unknown): error is Error {
   return UNREACHABLE.test(code) || DATABASE_AWAY.test(code);
 }
 
-/** Node's codes of a disk or machine that is full or broken; of AbortController; of a stream that its reader left. */
+/** Node's codes of a full or broken disk or machine, of AbortController, and of a stream that its reader left. */
 const MACHINE = /^(?:ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE|ABORT_ERR|ERR_STREAM_PREMATURE_CLOSE)$/;
-/**
- * SQLSTATEs of a statement that took too long or met others too often: on a busy machine it may succeed the next time.
- */
+/** SQLSTATEs of a statement that took too long or conflicted too often: it may succeed on a less busy machine. */
 const DATABASE_BUSY = /^(?:25P0[34]|55P03|57014|40001|40P01)$/;
 /** gRPC: canceled, deadline exceeded, resource exhausted, aborted, unavailable. */
 const TEMPORAL_AWAY = [1, 4, 8, 10, 14];
-/** From this attempt on, a step that is too slow each time is an internal error. */
+/** Attempt from which a step that is always too slow is an internal error. */
 const BUSY_TRIES = 5;
 
 /**
- * Whether an error is Millrace's own (law 11): none of an outside system, of a database, a Temporal or a file store
- * that is away, of a full disk, or of a step that was told to end. `attempt`: how often the step was tried, from 1.
+ * Returns whether an error is Millrace's own (law 11): not one of an outside system, a database, Temporal or file store
+ * that is away, a full disk, or a step that was ended. `attempt`: the step's attempt, from 1.
  */
 export function isInternal(error: unknown, attempt = 1): boolean {
   if (!(error instanceof Error)) return true;

@@ -1,55 +1,54 @@
+/** Limits of how many pieces of each kind of work run at once. */
 import type { CpuShare } from './cpu-share.ts';
 import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 
 /**
- * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). Every
- * limit of work stands here, so that one test runs the rule over all of them.
+ * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). All
+ * limits of work stand here, so that one test checks the rule for each.
  */
 export const PLACES = {
-  /** Batches of imports and feeds: bounds what they hold in memory. */
+  /** Batches of imports and feeds; bounds their memory. */
   importBatches: 4,
   /** Parts of batches of imports, feeds and syncs that are being checked or committed. */
   batchParts: 32,
   /** Runs of syncs: each holds a few batches for as long as its source takes. */
   syncs: 6,
-  /** Runs of exporters and files: each holds two database sessions, and up to two files on their way to a bucket. */
+  /** Runs of exporters and files: each holds two database sessions, and uploads up to two files. */
   exports: 2,
-  /** Steps that erase people or write what is known of them into archives. */
+  /** Steps that erase people or write their data into archives. */
   gdpr: 2,
   /** Portions of sends: each holds up to a thousand messages. */
   sends: 4,
   /** Attempts to send a mail or an alert. */
   mails: 8,
   /**
-   * Looks for the people that filters find, for campaigns and segments: each takes two database sessions, for ten
+   * Searches for the people that filters find, for campaigns and segments: each takes two database sessions, for ten
    * minutes at most.
    */
   audiences: 2,
-  /** Counts of what became of an entity's messages. */
+  /** Reports that count the outcomes of an entity's messages. */
   reports: 4,
-  /** Batches of outcomes on their way to webhooks, and lists of deletions on their way to buckets. */
+  /** Deliveries of outcomes to webhooks, and of lists of deletions to buckets. */
   deliveries: 16,
-  /** Imports under way, most of which wait for a place of a batch. */
+  /** Running imports; most of them wait for a place of a batch. */
   imports: 64,
-  /** Feeds under way, one of an entity, most of which wait for a place of a batch. */
+  /** Running feeds, one an entity; most of them wait for a place of a batch. */
   feeds: 64,
   /**
-   * Calls of connectors within requests: checks of connections, exporters and push providers, and what a source has.
+   * Calls of connectors within requests: checks of connections, exporters and push providers, and discovery of sources.
    */
   connectorCalls: 64,
-  /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
+  /** Funnels and previews that may read all events of a period: each takes two database sessions. */
   heavyReads: 2,
-  /**
-   * Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads.
-   */
+  /** Streamed lists: each holds a piece of about 1 MiB, or a database session, until its caller has read it. */
   streamedLists: 16,
 } as const;
 
 export type Limit = keyof typeof PLACES;
 
 /**
- * The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. A step
- * that finds the line full is tried again in a moment.
+ * Bounds of one entity's places, also while it is alone, and of waiting callers. A step that finds the line full is
+ * retried in a moment.
  */
 export const BOUNDS = {
   syncs: { maxWaitingEach: 6, maxWaiting: 60 },
@@ -68,12 +67,12 @@ export const BOUNDS = {
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
 /**
- * The limits whose work takes the machine's cores a portion at a time: `CpuShare` shares the cores out between them.
- * Portions of the others wait for outside systems, or last for minutes.
+ * Limits whose portions of work compute: `CpuShare` shares the cores out between them. Portions of the others wait for
+ * outside systems, or last for minutes.
  */
 const BY_CPU_SHARE: ReadonlySet<Limit> = new Set(['batchParts', 'gdpr', 'sends', 'reports', 'heavyReads']);
 
-/** Opens the places of a limit, once for a process. */
+/** Opens the places of a limit, once a process. */
 export function openPlaces(limit: Limit, cpuShare?: CpuShare): Semaphore {
   const take = semaphore(PLACES[limit], (BOUNDS as Partial<Record<Limit, Bounds>>)[limit]);
   return cpuShare && BY_CPU_SHARE.has(limit) ? cpuShare.within(limit, take) : take;

@@ -1,2 +1,2 @@
-/** Where a page of a list by time ends: microseconds since 1970, and the id among those of one time. */
+/** The end of a page of a list ordered by time: microseconds since 1970, and the id among entries of one time. */
 export type ListCursor = { micros: number; id: number };

@@ -1,4 +1,6 @@
-/** Members of an error body beside `success`, `status` and the message (reference: Errors, 2). */
+/** Refusals: the one way to reject what a caller asks for. */
+
+/** Optional members of an error body (reference: Errors, 2). */
 export type RefusalExtra = {
   messages?: { element: string; severity: 'error'; message: string }[];
   errors?: string[];
@@ -6,8 +8,8 @@ export type RefusalExtra = {
 };
 
 /**
- * The one way to say no. The server turns it into HTTP status and body, a worker into a
- * non-retryable failure that carries only `status`: the text stays out of Temporal.
+ * Rejects a request. The server turns it into HTTP status and body, a worker into a non-retryable failure that carries
+ * only `status`, so that the text stays out of Temporal.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
@@ -23,15 +25,15 @@ export class Refusal extends Error {
   }
 }
 
-/** Refuses with an HTTP status, the body's own `status` (they differ in places of the reference) and what to do. */
+/** Refuses with an HTTP status, the body's own `status` (the reference has both) and a message that says what to do. */
 export function refuse(http: number, status: string | number, message: string, extra?: RefusalExtra): never {
   throw new Refusal(http, status, message, extra);
 }
 
-/** The answer to a body with many faults names so many of them. A check that has found so many may stop. */
+/** Maximum number of faults in one answer. A check that has found as many may stop. */
 export const MAX_FAULTS = 50;
 
-/** What is wrong with an input field; `element` is its wire name. */
+/** A fault of an input field; `element` is its wire name. */
 export type FieldError = { element: string; message: string };
 
 /** Refuses one input field with 400 `bad_request`; `element` is the field's wire name. */
@@ -39,7 +41,7 @@ export function refuseField(element: string, message: string): never {
   return refuseAll({ element, message }, [{ element, message }]);
 }
 
-/** Refuses all of these fields at once, the first 50; does nothing where there are none. */
+/** Refuses all these fields at once, the first 50; does nothing if there are none. */
 export function refuseFields(errors: readonly FieldError[]): void {
   const [first] = errors;
   if (first) refuseAll(first, errors.slice(0, MAX_FAULTS));

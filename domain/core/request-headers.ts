@@ -2,10 +2,12 @@ export const MAX_HEADERS = 50;
 const MAX_CHARACTERS = 8192;
 /** `token` of RFC 9110, 5.6.2. */
 const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
-/** `field-value` of RFC 9110, 5.5, without bytes beyond ASCII: they would not arrive as they were written. */
+/** `field-value` of RFC 9110, 5.5, in ASCII only: other bytes may arrive changed. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-/** Those that say where a message ends, which host or part of a file is meant, or that hold for one connection only. */
+/**
+ * Headers that Millrace sets itself: they end a message, name a host or a part of a file, or belong to one connection.
+ */
 const OURS = new Set([
   'host',
   'content-length',
@@ -23,8 +25,8 @@ const OURS = new Set([
 ]);
 
 /**
- * What is wrong with the headers that a user sets for requests to a source, to be put behind the field's name. It names
- * the header and never quotes a value; a name that is none may be a misplaced value, and is not quoted either.
+ * Returns what is wrong with the headers that a user sets for requests to a source, as the end of a sentence that
+ * begins with the field's name. It quotes no value, and no invalid name, which may be a misplaced value.
  */
 export function requestHeadersError(headers: Record<string, string>): string | undefined {
   const entries = Object.entries(headers);

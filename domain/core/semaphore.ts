@@ -1,12 +1,14 @@
+/** Shares limited places and budgets out fairly between entities. */
+
 /**
- * Takes a turn for an entity; what it gives back ends it. If no turn is free for it, it calls `onWait`, and waits for
- * that, too. A caller whose signal aborts leaves the line, and the call fails with the signal's reason. It fails with
+ * Takes a place for an entity; the function that it returns frees the place. If no place is free, it calls `onWait` and
+ * waits for both. A caller whose signal aborts leaves the line, and the call throws the signal's reason. Throws
  * `TooManyWait` if the line is full.
  */
 export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
 
 /**
- * Maximum number of turns of one entity, also while it is alone, and of callers that wait: of one entity, and of all
+ * Maximum number of places of one entity, also while it is alone, and of waiting callers: of one entity, and of all
  * together.
  */
 export type Bounds = { maxEach?: number; maxWaitingEach?: number; maxWaiting?: number };
@@ -23,10 +25,10 @@ export class TooManyWait extends Error {
 type Waiting = { entityId: number; begin(): void; refuse(error: TooManyWait): void };
 
 /**
- * At most `atOnce` turns at a time, shared out by entity: while n of them have turns or wait for one, none has more
- * than ⌈atOnce / n⌉. The next free turn goes to the entity that has waited longest since a turn of its own began or
- * ended; of its own, first come, first served. When all places in line are taken, the newest caller of the entity that
- * holds most gives way to an entity that holds fewer.
+ * Returns a semaphore of `atOnce` places, shared by entity: while n entities have or want places, none has more than
+ * ⌈atOnce / n⌉. The next free place goes to the entity that has waited longest since a place of its own began or ended;
+ * within an entity, first come, first served. When the line is full, the newest caller of the entity that holds most
+ * gives way to an entity that holds fewer.
  */
 export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   const turns = new Turns(atOnce, bounds);
@@ -41,16 +43,16 @@ export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   };
 }
 
-/** The turns of an entity, and the moment when the last of them began or ended, or when it began to wait. */
+/** An entity's places, and the moment when the last of them began or ended, or when it began to wait. */
 type Share = { held: number; since: number };
 
 class Turns {
   readonly #atOnce: number;
   readonly #bounds: Required<Bounds>;
   #free: number;
-  /** Counts what happens: of two moments the later one has the larger number. */
+  /** Counts events: the later of two moments has the larger number. */
   #now = 0;
-  /** In the order of their coming. */
+  /** In order of arrival. */
   #waiting: Waiting[] = [];
   readonly #shares = new Map<number, Share>();
 
@@ -79,7 +81,7 @@ class Turns {
     this.#waiting.push(waiting);
   }
 
-  /** Takes one out of the line, if it still stands there. With fewer entities in line the share of the others grows. */
+  /** Removes a caller from the line if it is still there. With fewer entities in line the share of the others grows. */
   leave(waiting: Waiting): boolean {
     if (!this.#waiting.includes(waiting)) return false;
     this.#waiting = this.#waiting.filter((one) => one !== waiting);
@@ -159,7 +161,10 @@ class Turns {
   }
 }
 
-/** Leaves the line if `onWait` fails or the signal aborts; a turn that began before `onWait` failed ends. */
+/**
+ * Waits for a place. Leaves the line if `onWait` fails or the signal aborts; frees a place that began before `onWait`
+ * failed.
+ */
 async function waitInLine(
   turns: Turns,
   entityId: number,
@@ -192,9 +197,8 @@ async function waitInLine(
 }
 
 /**
- * A budget that entities share without waiting: each may hold as much as is free beside it. So one entity alone holds
- * half, n of them 1 / (n + 1) each, and the same is free for the next. An entity that holds nothing always gets what it
- * asks for first.
+ * A budget that entities share without waiting: each may hold as much as stays free. One entity alone holds half, n of
+ * them 1 / (n + 1) each. An entity that holds nothing always gets its first request.
  */
 export class SharedBudget {
   readonly #most: number;
@@ -210,7 +214,7 @@ export class SharedBudget {
     return Math.max(0, Math.floor((this.#most - this.#total - this.#heldBy(entityId)) / 2));
   }
 
-  /** Takes as much for an entity; false if that is more than it may hold. */
+  /** Takes an amount for an entity; returns false if it may not hold as much. */
   take(entityId: number, amount: number): boolean {
     const held = this.#heldBy(entityId);
     if (held > 0 && amount > this.left(entityId)) return false;

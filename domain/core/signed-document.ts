@@ -1,3 +1,4 @@
+/** Signs documents, and checks their signatures (Ed25519). */
 import { createPublicKey, verify } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
@@ -5,7 +6,7 @@ import { documentSignature } from './document-signature.ts';
 
 export type Signed<T extends object> = T & { signature: z.infer<typeof documentSignature> };
 
-/** Signs with the server's newest key; the signature in base64url. */
+/** Signs with the server's newest key; the signature is in base64url. */
 export type Sign = (bytes: Buffer) => { keyId: string; value: string };
 
 /** A public key as `/.well-known/jwks.json` has it (RFC 8037); `kid` is its thumbprint (RFC 7638). */
@@ -17,7 +18,7 @@ const signingKey = z.object({
 });
 export type SigningKey = z.infer<typeof signingKey>;
 
-/** The keys of a JWK set (RFC 7517) that can have signed a document; undefined for what is no such set. */
+/** Returns the keys of a JWK set (RFC 7517) that can sign documents; undefined for any other value. */
 export function readSigningKeys(jwks: unknown): SigningKey[] | undefined {
   const { data } = z.object({ keys: z.array(z.unknown()) }).safeParse(jwks);
   return data?.keys.flatMap((key) => signingKey.safeParse(key).data ?? []);
@@ -28,12 +29,12 @@ export function signDocument<T extends object>(document: T, sign: Sign): Signed<
   return { ...document, signature: { algorithm: 'Ed25519', key_id: keyId, value } };
 }
 
-/** `unknown_key`: none of the keys given made it, so nothing is known of it. */
+/** `unknown_key`: signed by none of the given keys, so neither valid nor invalid. */
 export type SignatureState = 'valid' | 'invalid' | 'unknown_key' | 'unsigned';
 
 /**
- * Whether one of these keys signed a document. It is taken as JSON.parse gave it, not as a schema did: members that a
- * schema does not know are signed, too.
+ * Checks whether one of these keys signed a document. Pass the result of JSON.parse, not that of a schema: members that
+ * a schema does not know are signed, too.
  */
 export function verifyDocument(document: object, keys: readonly SigningKey[]): SignatureState {
   const { signature: given, ...signed } = document as Record<string, unknown>;
@@ -46,7 +47,7 @@ export function verifyDocument(document: object, keys: readonly SigningKey[]): S
   return verify(null, canonicalBytes(signed), publicKey, Buffer.from(data.value, 'base64url')) ? 'valid' : 'invalid';
 }
 
-/** The one way to write a JSON value down that everyone comes to (RFC 8785). */
+/** Returns the canonical form of a JSON value (RFC 8785). */
 function canonicalBytes(value: object): Buffer {
   return Buffer.from(canonicalize(value)!);
 }

@@ -1,8 +1,11 @@
 const MAX_LENGTH = 2048;
-/** The parser of URLs drops or encodes these without a word, so an address with them is not the one that is meant. */
+/** Characters that the parser of URLs drops or encodes silently, so that the address would be another one. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$/u;
 
-/** What is wrong with an address that a user sets, to be put behind the field's name; quotes nothing of it. */
+/**
+ * Returns what is wrong with an address that a user sets, as the end of a sentence that begins with the field's name.
+ * It quotes nothing of the address.
+ */
 export function sourceUrlError(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`;
   if (INVISIBLE.test(text)) return 'must not have spaces around it, line breaks or other invisible characters';
@@ -16,7 +19,10 @@ export function sourceUrlError(text: string): string | undefined {
   return undefined;
 }
 
-/** An address to be shown: without its query and its fragment, which hold signatures and tokens, and without a user. */
+/**
+ * Returns an address that may be shown: without user, query and fragment, which may hold passwords, signatures and
+ * tokens.
+ */
 export function redactedUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || url.host === '') return '';

@@ -1,21 +1,20 @@
-/** The bytes that mean something in CSV; none of them occurs inside a longer UTF-8 sequence. */
+/** Bytes that have a meaning in CSV; none of them occurs inside a longer UTF-8 sequence. */
 export const LF = 0x0a;
 export const CR = 0x0d;
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 
-/** What may stand between fields, instead of the comma of RFC 4180. */
+/** Separators of fields, beside the comma of RFC 4180. */
 export const DELIMITERS = [',', ';', '\t', '|'] as const;
 export type Delimiter = (typeof DELIMITERS)[number];
 
-/** The encodings of files: the last two are used only where they are set, since any bytes fit them. */
+/** Encodings of files. The last two are used only if they are set, because they accept any bytes. */
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'latin-1'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
 /**
- * What stands between the fields of a file that begins with these bytes: of the delimiters outside quotes the one that
- * stands most often in the first line that is not empty, and the first of them where none does. `isWhole`: that line
- * has ended.
+ * Returns the delimiter of a file that begins with these bytes: the one that occurs most often outside quotes in the
+ * first line that is not empty; by default the comma. `isWhole`: that line has ended.
  */
 export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole: boolean } {
   const counts = DELIMITERS.map(() => 0);
@@ -36,7 +35,7 @@ export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole
   return { delimiter: DELIMITERS[counts.indexOf(Math.max(...counts))]!, isWhole };
 }
 
-/** Index in [from, to) of the first LF, or of a quote that opens a field; `to` when there is none. */
+/** Returns the index in [from, to) of the first LF, or of a quote that opens a field; `to` if there is none. */
 export function findPlainEnd(
   bytes: Uint8Array,
   from: number,
@@ -53,7 +52,7 @@ export function findPlainEnd(
   return to;
 }
 
-/** Index in [from, to) of the first LF or quote; `to` when there is none. */
+/** Returns the index in [from, to) of the first LF or quote; `to` if there is none. */
 export function findQuotedEnd(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from; at < to; at += 1) {
     const byte = bytes[at]!;
@@ -62,7 +61,7 @@ export function findQuotedEnd(bytes: Uint8Array, from: number, to: number): numb
   return to;
 }
 
-/** Index in [from, to) of the first quote; `to` when there is none. */
+/** Returns the index in [from, to) of the first quote; `to` if there is none. */
 export function findQuote(bytes: Uint8Array, from: number, to: number): number {
   const found = bytes.subarray(0, to).indexOf(QUOTE, from);
   return found === -1 ? to : found;

@@ -1,15 +1,16 @@
+/** Pieces of a split CSV file: runs of records, and records that cannot be read. */
 import { Buffer, isUtf8 } from 'node:buffer';
 
-/** Where a piece lies: bytes from the file's start, physical lines from 1; the end is where reading can resume. */
+/** A piece's position: bytes from the file's start, physical lines from 1. Reading can resume at its end. */
 type Extent = { offset: number; line: number; endOffset: number; endLine: number };
 
-/** Consecutive records, each of them UTF-8 and within the size limit; whether their quotes hold is not known yet. */
+/** Consecutive records within the size limit. Their quotes are not checked yet. */
 export type Run = Extent & {
   kind: 'run';
-  /** The file's bytes from `offset` to `endOffset`: the records, their line ends, and empty lines among them. */
+  /** The file's bytes from `offset` to `endOffset`: records, line ends and empty lines. */
   bytes: Buffer;
   records: number;
-  /** Where each record begins and ends (before its line end) in `bytes`. */
+  /** Start and end (before the line end) of each record in `bytes`. */
   starts: Int32Array;
   ends: Int32Array;
   /** The physical line on which each record begins. */
@@ -19,28 +20,28 @@ export type Run = Extent & {
 export type BadReason = 'too_long' | 'unclosed_quote' | 'not_utf8' | 'stray_quote';
 
 /**
- * One record, or for a stray quote one line, that can't be read. `sample` is a copy of it without its line end: whole,
- * but of one over the limit (too long, or with a quote that is never closed) the first 2 KiB.
+ * A record, or one line of a record with a stray quote, that cannot be read. `sample` is a copy without its line end:
+ * whole, or the first 2 KiB of a record that is too long or has an unclosed quote.
  */
 export type Bad = Extent & { kind: 'bad'; reason: BadReason; sample: Buffer };
 
 export type Piece = Run | Bad;
 
-/** Whether the sample is the start of a longer record. */
+/** Returns whether the sample is only the start of the record. */
 export const isCut = (reason: BadReason): boolean => reason === 'too_long' || reason === 'unclosed_quote';
 
-/** The bytes of a run's record, without its line end. */
+/** Returns the bytes of a run's record, without its line end. */
 export function recordBytes(run: Run, record: number): Buffer {
   return run.bytes.subarray(run.starts[record], run.ends[record]);
 }
 
-/** Where reading resumes after a run's record: at the next one, or at the run's end. */
+/** Returns where reading resumes after a run's record: at the next record or at the run's end. */
 export function resumeAfter(run: Run, record: number): { offset: number; line: number } {
   if (record + 1 >= run.records) return { offset: run.endOffset, line: run.endLine };
   return { offset: run.offset + run.starts[record + 1]!, line: run.lines[record + 1]! };
 }
 
-/** Gathers the records of one run after another, in arrays that it uses again; indexes point into one window. */
+/** Builds one run after another in arrays that it reuses; indexes point into one window. */
 export class RunBuilder {
   #records = 0;
   #start = 0;
@@ -48,7 +49,7 @@ export class RunBuilder {
   readonly #ends: Int32Array;
   readonly #lines: Float64Array;
 
-  /** A run may be added to until its records and their line ends take `maxBytes`. */
+  /** `maxBytes`: size of a run's records and line ends after which it takes no more. */
   constructor(maxBytes: number) {
     const mostRecords = Math.ceil(maxBytes / 2) + 1; // the shortest is a byte and its line end
     this.#starts = new Int32Array(mostRecords);
@@ -64,12 +65,12 @@ export class RunBuilder {
     this.#records += 1;
   }
 
-  /** How many bytes the run has when it ends at `end`. */
+  /** Returns the size of the run if it ends at `end`. */
   spanTo(end: number): number {
     return this.#records === 0 ? 0 : end - this.#start;
   }
 
-  /** The run up to `end`, where line `endLine` begins; undefined when it has no record. */
+  /** Returns the run up to `end`, where line `endLine` begins; undefined if it has no record. */
   take(window: Buffer, windowOffset: number, end: number, endLine: number): Run | undefined {
     const records = this.#records;
     if (records === 0) return undefined;
@@ -89,7 +90,7 @@ export class RunBuilder {
   }
 }
 
-/** A run whose records may not all be UTF-8, as pieces: each record that is not is a piece of its own. */
+/** Yields a run, or if it is not all UTF-8 its parts, with each record that is not UTF-8 as a piece of its own. */
 export function* separateBadUtf8(run: Run): Generator<Piece, void, void> {
   if (isUtf8(run.bytes)) return yield run;
   let first = 0;

@@ -1,3 +1,4 @@
+/** Splits the bytes of a CSV file into records, in one pass and with bounded memory. */
 import { Buffer } from 'node:buffer';
 import {
   COMMA,
@@ -12,35 +13,32 @@ import {
 } from './csv-bytes.ts';
 import { type Bad, type BadReason, type Piece, RunBuilder, separateBadUtf8 } from './csv-pieces.ts';
 
-/**
- * What a scan came to: the LF that ends the record, a quote that can't be right, a record over the limit,
- * or the end of the bytes at hand.
- */
+/** Result of a scan: the LF that ends the record, a stray quote, a record over the limit, or the end of the bytes. */
 type Found = 'record' | 'stray_quote' | 'too_long' | 'more';
 
-// Whether the next byte is outside quotes, inside them, after a quote that closes unless another follows,
-// or after such a quote and a CR.
+// State at the next byte: outside quotes, inside quotes, after a quote that closes unless another follows, or after
+// such a quote and a CR.
 const PLAIN = 0;
 const QUOTED = 1;
 const QUOTE_SEEN = 2;
 const QUOTE_CR_SEEN = 3;
-/** The start of a record that is no longer in the window. */
+/** Start of a record that has left the window. */
 const NOWHERE = -1;
 
-/** Finds the ends of CSV records in a window of bytes; every index points into that window. */
+/** Finds the ends of CSV records in a window of bytes; all indexes point into that window. */
 class RecordScanner {
-  /** The record's first byte, and the next byte to look at (of a record that was found: its LF). */
+  /** The record's first byte, and the next byte to read (the LF of a record that was found). */
   start = 0;
   pos = 0;
-  /** Just after the record's first line end inside quotes; 0 while there is none. */
+  /** Index after the record's first line end inside quotes; 0 if there is none. */
   firstLineEnd = 0;
 
   readonly #maxRecordBytes: number;
   readonly #delimiter: number;
   #state = PLAIN;
-  /** Up to here, every line end that the last failed record crossed lies inside quotes. */
+  /** Index up to which all line ends that the last failed record crossed lie inside quotes. */
   #openUntil = 0;
-  /** Whether a bad closing quote stands at #openUntil. */
+  /** True if a bad closing quote stands at #openUntil. */
   #openEndsInError = false;
 
   /** `delimiter` is the byte between fields. */
@@ -56,7 +54,7 @@ class RecordScanner {
     this.#state = PLAIN;
   }
 
-  /** The window's first bytes, none of them this record's, are dropped. */
+  /** Adjusts the indexes after the window's first bytes, which are not this record's, are dropped. */
   shift(dropped: number): void {
     this.start -= dropped;
     this.pos -= dropped;
@@ -79,15 +77,15 @@ class RecordScanner {
   }
 
   /**
-   * Passes over a record that `find` found to be over the limit, and keeps none of it but its last byte. Whether its
-   * end, the LF at `pos`, is before `end`. Inside quotes a quote counts only where a field may end: the text of a cell
-   * must not be read as records.
+   * Skips the rest of a record over the limit and keeps only its last byte. Returns whether its end, the LF at `pos`,
+   * is before `end`. A quote inside quotes counts only where a field may end, so that the text of a cell is not read as
+   * records.
    */
   passOver(bytes: Uint8Array, end: number): boolean {
     for (;;) {
       if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, end, NOWHERE, this.#delimiter);
       else if (this.#state === QUOTED) this.pos = findQuote(bytes, this.pos, end);
-      this.start = this.pos - 1; // whether the next byte opens a field depends on it
+      this.start = this.pos - 1; // it decides whether the next byte opens a field
       if (this.pos === end) return false;
       const byte = bytes[this.pos]!;
       if (byte === LF && this.#state !== QUOTED) return true;
@@ -97,19 +95,19 @@ class RecordScanner {
     }
   }
 
-  /** Whether the record that is passed over is inside quotes. */
+  /** Returns whether the skipped record is inside quotes. */
   isOpen(): boolean {
     return this.#state === QUOTED;
   }
 
-  /** Whether the file's end, at `end`, leaves this record with a quote that can't be right. */
+  /** Returns whether this record has a stray quote if the file ends at `end`. */
   isStrayAt(end: number): boolean {
     const isStray = this.#state === QUOTED || (this.#state === QUOTE_CR_SEEN && this.firstLineEnd > 0);
     if (isStray) this.#rememberOpen(end, false);
     return isStray;
   }
 
-  /** Takes a byte that may change the state; false when it proves a stray quote. */
+  /** Takes a byte that may change the state; returns false if it proves a stray quote. */
   #step(byte: number): boolean {
     if (this.#state === QUOTED && byte === LF) return this.#crossLineEnd();
     const next = nextState(this.#state, byte, this.#delimiter);
@@ -122,14 +120,14 @@ class RecordScanner {
       this.#rememberOpen(this.pos, true);
       return false;
     }
-    this.#state = PLAIN; // a bad closing quote within one line costs that line alone: the parser refuses it
+    this.#state = PLAIN; // a bad closing quote within one line costs only that line: the parser refuses it
     return true;
   }
 
   /**
-   * A record that failed was inside quotes at each line end it crossed. A later record that is inside quotes at
-   * one of these is in the same state at the same place, so it fares the same up to #openUntil, and no byte
-   * between is looked at again. This keeps a file with a stray quote on every line linear.
+   * Crosses a line end inside quotes. A failed record was inside quotes at each line end it crossed. A later record
+   * inside quotes at one of them fails the same way up to #openUntil, so those bytes are not scanned again. This keeps
+   * a file with a stray quote on every line linear.
    */
   #crossLineEnd(): boolean {
     if (this.firstLineEnd === 0) this.firstLineEnd = this.pos + 1;
@@ -145,7 +143,7 @@ class RecordScanner {
   }
 }
 
-/** The state after a byte that ends no line; undefined for a byte that can't follow a closing quote. */
+/** Returns the state after a byte that ends no line; undefined for a byte that cannot follow a closing quote. */
 function nextState(state: number, byte: number, delimiter: number): number | undefined {
   if (state === PLAIN) return QUOTED;
   if (state === QUOTED) return QUOTE_SEEN;
@@ -155,52 +153,52 @@ function nextState(state: number, byte: number, delimiter: number): number | und
   return byte === CR ? QUOTE_CR_SEEN : undefined;
 }
 
-/** One record, without its LF, has at most so many bytes (1 MiB). */
+/** Maximum size of a record without its LF (1 MiB). */
 const MAX_RECORD_BYTES = 1024 * 1024;
 
-/** What is kept of a longer one. */
+/** Size of the sample that is kept of a longer record. */
 const SAMPLE_BYTES = 2048;
 
 export type SplitterOptions = {
   maxRecordBytes?: number;
-  /** A run ends with the record that brings it to so many bytes; default 64 KiB. */
+  /** Size at which a run ends; default 64 KiB. */
   maxRunBytes?: number;
-  /** Between fields; default a comma. */
+  /** Separator of fields; default a comma. */
   delimiter?: Delimiter;
-  /** Where the first chunk lies in the file: at its start, at the end of a piece, or at a record's start. */
+  /** Offset of the first chunk: the file's start, the end of a piece, or a record's start. */
   startOffset?: number;
   startLine?: number;
-  /** Each record is one line, however many line ends it has: the rows of a sheet. Empty lines count as well. */
+  /**
+   * Counts each record as one line, whatever line ends it contains, for the rows of a sheet. Empty lines count as well.
+   */
   countsRecords?: boolean;
 };
 
 export type CsvSplitter = {
   /**
-   * The pieces that this chunk completes; the chunk is copied. All complete records come out with it, so runs are
-   * no larger than chunks. The iterator must be read to its end before the next call.
+   * Yields the pieces that this chunk completes, with all complete records, so runs are no larger than chunks. The
+   * chunk is copied. Read the iterator to its end before the next call.
    */
   push(chunk: Uint8Array): Generator<Piece, void, void>;
-  /** The remaining pieces; a last record needs no line end. */
+  /** Yields the remaining pieces; the last record needs no line end. */
   end(): Generator<Piece, void, void>;
 };
 
 /**
- * Splits the bytes of a CSV file into records, in one pass and in memory bounded by the record limit, and sets
- * aside what can't be one, so that nothing after it is lost.
+ * Splits the bytes of a CSV file into records, and sets aside what cannot be a record, so that nothing after it is
+ * lost.
  *
- * A record ends with LF or CRLF outside quotes (RFC 4180); a lone CR is a byte like any other. A quote opens a
- * field only as its first byte. Empty lines are no records, and a BOM at the file's start is skipped.
- * Set aside are:
- * - `too_long`: a record over the limit, up to its line end. Inside quotes a line end does not end it, nor does a quote
- * close a field
- *   there that another byte than a comma or a line end follows;
+ * A record ends with LF or CRLF outside quotes (RFC 4180); a lone CR is a byte like any other. A quote opens a field
+ * only as its first byte. Empty lines are no records, and a BOM at the file's start is skipped. Set aside are:
+ * - `too_long`: a record over the limit, up to its line end. Inside quotes a line end does not end it, and a quote
+ * closes a field only before a comma or a line end;
  * - `unclosed_quote`: such a record whose last quote is never closed: the rest of the file;
- * - `stray_quote`: a quoted field within the limit that crosses a line end and then is still open at the file's end,
- *   or has something other than a comma or a line end after its closing quote. Only the record's first line is set
- *   aside; reading resumes on the next;
+ * - `stray_quote`: a quoted field within the limit that crosses a line end, and then is still open at the file's end or
+ * has another byte than a comma or a line end after its closing quote. Only the record's first line is set aside;
+ * reading resumes on the next;
  * - `not_utf8`: a record that is not UTF-8.
  *
- * Reading can resume from the end of any piece, in a new splitter, with the same outcome.
+ * Reading can resume at the end of any piece, in a new splitter, with the same result.
  */
 export function createCsvSplitter(options: SplitterOptions = {}): CsvSplitter {
   return new Splitter(options);
@@ -212,7 +210,7 @@ class Splitter implements CsvSplitter {
   readonly #run: RunBuilder;
   readonly #countsRecords: boolean;
 
-  // The window: the unfinished record, and all that came after its start.
+  // The window: the unfinished record and everything after its start.
   #bytes = Buffer.alloc(0);
   #end = 0;
   /** Offset in the file of #bytes[0]. */
@@ -220,7 +218,7 @@ class Splitter implements CsvSplitter {
   /** Physical line on which the unfinished record begins. */
   #line: number;
   #mayHaveBom: boolean;
-  /** The over-long record whose end is being looked for. */
+  /** The over-long record whose end is searched. */
   #skipped: { offset: number; line: number; sample: Buffer } | undefined;
 
   constructor(options: SplitterOptions) {
@@ -262,7 +260,7 @@ class Splitter implements CsvSplitter {
       yield this.#endSkipped(this.#end, this.#scanner.isOpen() ? 'unclosed_quote' : 'too_long');
   }
 
-  /** Room for as much again as is kept, so that a record that comes in many chunks is copied a few times at most. */
+  /** Grows the window to twice what it keeps, so that a record in many chunks is copied a few times at most. */
   #makeRoom(bytes: number): void {
     const dropped = this.#scanner.start;
     const kept = this.#bytes.subarray(dropped, this.#end);
@@ -296,7 +294,7 @@ class Splitter implements CsvSplitter {
     }
   }
 
-  /** Adds records to the run until it is full or something else comes up. */
+  /** Adds records to the run until it is full or another kind of piece comes. */
   #findRecords(): Found {
     const scanner = this.#scanner;
     for (;;) {
@@ -327,7 +325,7 @@ class Splitter implements CsvSplitter {
     const { start, firstLineEnd } = this.#scanner;
     const next = firstLineEnd === 0 ? this.#end : firstLineEnd;
     const place = { offset: this.#base + start, line: this.#line };
-    const sample = Buffer.from(withoutLineEnd(this.#bytes.subarray(start, next))); // a copy: the window may go
+    const sample = Buffer.from(withoutLineEnd(this.#bytes.subarray(start, next))); // a copy: the window may be dropped
     if (firstLineEnd > 0) this.#line += 1;
     return this.#bad('stray_quote', place, sample, next);
   }
@@ -342,7 +340,7 @@ class Splitter implements CsvSplitter {
     this.#countSkipped(start, pos);
   }
 
-  /** Just after the line end that ends an over-long record; undefined if that is still to come. */
+  /** Returns the index after the line end of an over-long record; undefined if it is still to come. */
   #findSkippedEnd(): number | undefined {
     const from = this.#scanner.pos;
     const isFound = this.#scanner.passOver(this.#bytes, this.#end);

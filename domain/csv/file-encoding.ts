@@ -1,3 +1,4 @@
+/** Detects the encoding of a text file, and converts it to UTF-8. */
 import { Buffer } from 'node:buffer';
 import type { Encoding } from './csv-bytes.ts';
 
@@ -8,7 +9,7 @@ const MARKS: [Encoding, number[]][] = [
 ];
 
 /**
- * The encoding of a file that begins with `head`, at least 3 bytes of it: its byte order mark tells, else what is set.
+ * Returns the encoding of a file that begins with `head`, at least 3 bytes: that of its byte order mark, else `set`.
  */
 export function encodingOf(head: Uint8Array, set: Encoding | undefined): Encoding {
   const found = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte));
@@ -16,8 +17,7 @@ export function encodingOf(head: Uint8Array, set: Encoding | undefined): Encodin
 }
 
 /**
- * Turns the bytes of a file into UTF-8, chunk by chunk, without the byte order mark of UTF-16. `end` gives what is
- * left.
+ * Converts the bytes of a file to UTF-8, chunk by chunk, without the byte order mark of UTF-16. `end` returns the rest.
  */
 export type Transcoder = { push(chunk: Buffer): Buffer; end(): Buffer };
 
@@ -33,16 +33,14 @@ export function createTranscoder(encoding: Encoding): Transcoder {
   };
 }
 
-/** No byte of UTF-8: a record in which it stands is refused alone, as one that is not UTF-8. */
+/** A byte that UTF-8 never contains: a record with it fails alone as not UTF-8. */
 const NO_UTF8 = Buffer.from([0xff]);
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 class Utf16 implements Transcoder {
   readonly #isBigEndian: boolean;
   #isAtStart = true;
-  /**
-   * The bytes of half a character: of a unit that is not whole, or of a surrogate whose other half is still to come.
-   */
+  /** The bytes of an incomplete character: part of a unit, or a surrogate whose other half is still to come. */
   #rest = Buffer.alloc(0);
 
   constructor(isBigEndian: boolean) {

@@ -1,17 +1,16 @@
 import { Buffer } from 'node:buffer';
 import { CR, LF } from './csv-bytes.ts';
 
-/** One line, without its line end, has at most so many bytes (1 MiB). */
+/** Maximum size of a line without its line end (1 MiB). */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** What is kept of a longer one, where it may be that long. */
+/** Size of the sample that is kept of a longer line. */
 const SAMPLE_BYTES = 2048;
 
-/** `endOffset` and `endLine` are where the next line begins, and reading can resume. */
+/** `endOffset` and `endLine`: start of the next line, where reading can resume. */
 export type Line = {
-  /** Without its LF or CRLF. Of a line that is too long the first 2 KiB. */
+  /** Without its LF or CRLF; the first 2 KiB of a line that is too long. */
   bytes: Buffer;
   isTooLong: boolean;
-  /** From 1. */
   line: number;
   offset: number;
   endOffset: number;
@@ -20,11 +19,11 @@ export type Line = {
 
 export type LineSplitterOptions = { maxLineBytes?: number; startOffset?: number; startLine?: number };
 
-/** Splits bytes into lines, in memory bounded by the longest that is taken. A BOM at the file's start is skipped. */
+/** Splits bytes into lines, in memory bounded by the longest accepted line. Skips a BOM at the file's start. */
 export class LineSplitter {
   readonly #maxLineBytes: number;
   readonly #sampleBytes: number;
-  /** The unfinished line: what is kept of it, and how long it is. */
+  /** The unfinished line: the bytes that are kept, and its length. */
   #parts: Buffer[] = [];
   #length = 0;
   #offset: number;
@@ -37,7 +36,7 @@ export class LineSplitter {
     this.#line = startLine;
   }
 
-  /** The lines that this chunk completes. The chunk must not change afterwards. */
+  /** Yields the lines that this chunk completes. The chunk must not change afterwards. */
   *push(chunk: Buffer): Generator<Line, void, void> {
     for (let from = 0; ;) {
       const end = chunk.indexOf(LF, from);
@@ -48,14 +47,14 @@ export class LineSplitter {
     }
   }
 
-  /** The last line, where it has no line end. */
+  /** Yields the last line if it has no line end. */
   *end(): Generator<Line, void, void> {
     if (this.#length > 0) yield this.#take(0);
   }
 
   #add(part: Buffer): void {
     if (part.length === 0) return;
-    // A byte more is kept: it may be the CR of the line's end.
+    // One more byte is kept: it may be the CR of the line end.
     const wasKept = this.#length <= this.#maxLineBytes + 1;
     this.#length += part.length;
     if (this.#length <= this.#maxLineBytes + 1) this.#parts.push(part);

@@ -1,12 +1,12 @@
 import { DAY_MS } from '../time/durations.ts';
 import { readNumber } from '../text/number-value.ts';
 
-/** What the cells of an Excel file (ECMA-376, SpreadsheetML) stand for, as texts of CSV. */
+/** Converts cells of an Excel file (ECMA-376, SpreadsheetML) to texts of CSV. */
 
-/** A format of numbers that shows them as a date, a time of day, or both. */
+/** A number format that shows a date, a time of day, or both. */
 export type DateFormat = { hasDate: boolean; hasTime: boolean };
 
-/** Formats that no file spells out (ECMA-376 part 1, 18.8.30); 27 to 36 and 50 to 58 are those of East Asia. */
+/** Returns a format that files do not define (ECMA-376 part 1, 18.8.30); 27 to 36 and 50 to 58 are East Asian. */
 function builtInFormat(id: number): DateFormat | null {
   if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36 || (id >= 50 && id <= 58))
     return { hasDate: true, hasTime: false };
@@ -14,13 +14,13 @@ function builtInFormat(id: number): DateFormat | null {
   return id === 22 ? { hasDate: true, hasTime: true } : null;
 }
 
-/** Texts, colors, conditions and locales in a format, in which letters are no parts of a date; AM/PM is a time. */
+/** Texts, colors, conditions and locales in a format, whose letters are no parts of a date; AM/PM is a time. */
 const LITERALS = /"[^"]*"|\\.|_.|\*.|\[[^[\]]*\]/gs;
 const ELAPSED = /\[(?:h+|m+|s+)\]/i;
 
 /**
- * Whether a format shows numbers as dates; `code` is null where the file does not spell it out. An elapsed time,
- * [h]:mm, is none.
+ * Returns how a format shows numbers as dates, or null. `code` is null for a built-in format. An elapsed time, [h]:mm,
+ * is no date.
  */
 export function dateFormatOf(id: number, code: string | null): DateFormat | null {
   if (code === null) return builtInFormat(id);
@@ -32,14 +32,14 @@ export function dateFormatOf(id: number, code: string | null): DateFormat | null
   return hasDate || hasTime ? { hasDate, hasTime } : null;
 }
 
-/** Days are counted from here; in the older system the 60th is a 29 February 1900 that never was. */
+/** First day of each date system. In the older one the 60th day is 29 February 1900, which never existed. */
 const EPOCHS = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
 const END = Date.UTC(10_000, 0, 1);
 
 /**
- * A number as a date format shows it, in ISO 8601: `2026-01-31`, `2026-01-31T12:30:00`, or `12:30:00` where there is no
- * date. Nothing of it is lost: a day with a time has it, whatever its format. Undefined for what no calendar has: then
- * the number stands.
+ * Returns a number as its date format shows it, in ISO 8601: `2026-01-31`, `2026-01-31T12:30:00`, or `12:30:00` without
+ * a date. A day with a time keeps its time, whatever the format. Returns undefined outside the calendar: the number
+ * stays.
  */
 export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is1904: boolean): string | undefined {
   const days = Number(text);
@@ -59,27 +59,32 @@ export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is190
   return hasTime || hasFraction ? `${iso.slice(0, 10)}T${time}` : iso.slice(0, 10);
 }
 
-/** A number as Excel stores it, each digit; without an exponent, where there is room for its zeros. */
+/** Returns a number as Excel stores it, with all digits, and if its zeros fit without an exponent. */
 export function plainNumber(text: string): string {
   if (!/e/i.test(text)) return text;
   const reading = readNumber(text);
   return reading.ok ? reading.value : withoutExponent(text);
 }
 
-/** A number beyond those that an attribute takes may still be an id, which has no exponent. */
+/** Writes out the exponent: a number beyond those of attributes may be an id. */
 function withoutExponent(text: string): string {
   const [, sign, whole, decimals = '', exponent] = /^(-?)([1-9])(?:\.(\d+))?e\+?([1-4]?\d)$/i.exec(text) ?? [];
   if (whole === undefined || Number(exponent) < decimals.length) return text;
   return `${sign!}${whole}${decimals.padEnd(Number(exponent), '0')}`;
 }
 
-/** A date as ISO 8601 in a cell, as some programs write it: of a midnight in a format without a time the day alone. */
+/**
+ * Returns an ISO 8601 date of a cell, as some programs write it; only the day of a midnight in a format without a time.
+ */
 export function isoDate(text: string, format: DateFormat | null): string {
   if (format === null || format.hasTime) return text;
   return /^(\d{4}-\d{2}-\d{2})T00:00(?::00(?:\.0+)?)?Z?$/.exec(text)?.[1] ?? text;
 }
 
-/** In texts Excel writes what XML can't hold, and what would look the same, as _x000D_ (ECMA-376 part 1, 22.9.2.19). */
+/**
+ * Replaces escapes such as _x000D_, which Excel writes for characters that XML cannot hold (ECMA-376 part 1,
+ * 22.9.2.19).
+ */
 export function unescapeText(text: string): string {
   if (!text.includes('_x')) return text;
   return text.replaceAll(/_x([0-9a-f]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
@@ -88,7 +93,7 @@ export function unescapeText(text: string): string {
 export const MAX_COLUMNS = 16_384;
 export const MAX_ROWS = 1_048_576;
 
-/** The column of a cell reference, AB12, from 0; undefined for what is none. */
+/** Returns the column of a cell reference such as AB12, from 0; undefined for any other text. */
 export function columnOf(reference: string): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
   if (letters === undefined) return undefined;
@@ -97,18 +102,17 @@ export function columnOf(reference: string): number | undefined {
   return column > MAX_COLUMNS ? undefined : column - 1;
 }
 
-/** The letters of a column, from 0. */
+/** Returns the letters of a column, from 0. */
 export function columnName(column: number): string {
   const letter = String.fromCharCode(65 + (column % 26));
   return column < 26 ? letter : columnName(Math.floor(column / 26) - 1) + letter;
 }
 
-/** csv-splitter.ts refuses a longer record, so no more of it is made. */
+/** Limit of a row: csv-splitter.ts refuses a longer record. */
 const MAX_ROW_CHARACTERS = 1024 * 1024;
 
 /**
- * A row of a sheet as a record of CSV, at least `width` fields long; of a row that is longer than any record may be,
- * its beginning.
+ * Returns a row of a sheet as a record of CSV with at least `width` fields; only the beginning of a row over the limit.
  */
 export function csvRow(cells: readonly string[], width: number): string {
   const fields: string[] = [];
@@ -116,7 +120,7 @@ export function csvRow(cells: readonly string[], width: number): string {
   for (const cell of cells) {
     fields.push(/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
     characters += cell.length + 1;
-    // Without quotes and line ends, so that it ends where its line does.
+    // Without quotes and line ends, so that the record ends where its line does.
     if (characters > MAX_ROW_CHARACTERS) return `${fields.join().replaceAll(/["\r\n]/g, ' ')}\n`;
   }
   while (fields.length < width) fields.push('');

@@ -1,36 +1,36 @@
+/** Formats of files with rows: CSV, .xlsx and zip files of them. */
 import type { Delimiter, Encoding } from './csv-bytes.ts';
 
-/** What is set of how a file of rows is read; what is not set is found in the file. */
+/** Settings of how a file of rows is read; missing ones are found in the file. */
 export type TableSettings = {
   delimiter?: Delimiter | undefined;
   encoding?: Encoding | undefined;
   sheet?: string | undefined;
 };
 
-/** How a file is read: the rows of an .xlsx file are those of a sheet, and come with commas between their cells. */
+/** How a file is read. Rows of an .xlsx file become records with commas between the cells. */
 export type TableFormat = {
   format: 'csv' | 'xlsx';
   delimiter: Delimiter;
   encoding: Encoding;
   sheet: string | null;
-  /** It came in a zip file. */
+  /** True if the file came in a zip file. */
   isZip: boolean;
 };
 
-/** How the records of a file are separated: the lines of a sheet are its rows, whatever line ends their cells have. */
+/** How the records of a file are separated. Rows of a sheet count as lines, whatever line ends their cells have. */
 export type TableSyntax = Pick<TableFormat, 'format' | 'delimiter'>;
 
-/** Of a zip file that holds something, and of one that does not. */
+/** Signatures of a zip file with content, and of an empty one. */
 const ZIPS = [
   [0x50, 0x4b, 0x03, 0x04],
   [0x50, 0x4b, 0x05, 0x06],
 ];
-/** What older versions of Excel write, and the newer ones where a password protects the file (MS-CFB 2.2). */
+/** Signature of older Excel files, and of newer ones that a password protects (MS-CFB 2.2). */
 const COMPOUND_FILE = [0xd0, 0xcf, 0x11, 0xe0];
 
 /**
- * Whether a file that begins with these bytes, at least 4 of it, is none of text: it may be .xlsx, or what Excel wrote
- * before.
+ * Returns whether a file that begins with these bytes, at least 4, is not text: it may be .xlsx or an older Excel file.
  */
 export function isBinaryTable(head: Uint8Array): boolean {
   return isZip(head) || isCompoundFile(head);
@@ -55,12 +55,12 @@ const FOREIGN: [name: string, mark: number[]][] = [
   ['a PDF', [0x25, 0x50, 0x44, 0x46]],
 ];
 
-/** Tells what a file is that begins with these bytes and is none of those that are read; else null. */
+/** Says what a file is that begins with these bytes and cannot be read; else returns null. */
 export function sayForeign(head: Uint8Array, encoding: Encoding | undefined): string | null {
   const foreign = FOREIGN.find(([, mark]) => begins(head, mark));
   if (foreign) return `The file is ${foreign[0]}: send it as CSV or .xlsx, which may be in a gzip or zip file`;
   if (encoding !== undefined || head.length < 4) return null;
-  // In a text of Latin letters every second byte is 0.
+  // In UTF-16 every second byte of Latin letters is 0.
   const zeros = [0, 1, 2, 3].map((at) => head[at] === 0).join();
   const found = zeros === 'false,true,false,true' ? 'utf-16le' : zeros === 'true,false,true,false' ? 'utf-16be' : null;
   return found && `The file is UTF-16 without a byte order mark: set encoding to ${found}`;
@@ -70,13 +70,13 @@ function begins(head: Uint8Array, mark: readonly number[]): boolean {
   return mark.every((byte, at) => head[at] === byte);
 }
 
-/** How many characters the text has at most that stands in cells without a value. */
+/** Maximum length of the text that marks cells without a value. */
 export const MAX_NULL_MARKER = 64;
 
-/** What stands before the decimals of a number. */
+/** Decimal separators of numbers. */
 export const DECIMALS = ['.', ','] as const;
 export type Decimal = (typeof DECIMALS)[number];
 
-/** Whether a midnight is taken for a Date, and a day for a Datetime. */
+/** `lenient`: a midnight is accepted for a Date, and a day for a Datetime. */
 export const DATE_RULES = ['strict', 'lenient'] as const;
 export type DateRule = (typeof DATE_RULES)[number];

@@ -1,24 +1,23 @@
 /**
- * The shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265 and 2.5.293), as records SST and CONTINUE. Texts are added
- * one after another, and finished records are taken out in between, so that no more than a piece of the table is in
- * memory.
+ * Shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265 and 2.5.293), written as records SST and CONTINUE. Finished
+ * records are taken out between texts, so only a piece of the table is in memory.
  */
 
 const SST = 0x00fc;
 const CONTINUE = 0x003c;
-/** A record's content ([MS-XLS] 2.1.4). */
+/** Maximum size of a record's content ([MS-XLS] 2.1.4). */
 const MAX_CONTENT = 8224;
 const HEAD = 4;
-/** Number of uses, number of texts. */
+/** Size of the two counts: uses and texts. */
 const COUNTS = 8;
 
-/** A text with one of these takes two bytes a character, all others one. */
+/** Characters that make a text take two bytes a character instead of one. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** Where `stringTableCounts` belongs. */
+/** Offset of `stringTableCounts` in the table. */
 export const STRING_TABLE_COUNTS_AT = HEAD;
 
-/** A piece of the table's beginning that is known only at its end. */
+/** Returns the counts at the table's beginning, which are known only at its end. */
 export function stringTableCounts(uses: number, texts: number): Buffer {
   const counts = Buffer.alloc(COUNTS);
   counts.writeUInt32LE(uses, 0);
@@ -28,7 +27,7 @@ export function stringTableCounts(uses: number, texts: number): Buffer {
 
 export class StringTable {
   #bytes = Buffer.alloc(256 * 1024);
-  /** Of the record that is open. */
+  /** Start and end of the open record. */
   #start = 0;
   #end = HEAD + COUNTS;
   #texts = 0;
@@ -41,16 +40,16 @@ export class StringTable {
     return this.#texts;
   }
 
-  /** How many bytes lie here. */
+  /** Returns the bytes that are waiting to be taken. */
   get size(): number {
     return this.#end;
   }
 
-  /** Returns the text's index. */
+  /** Adds a text and returns its index. */
   add(text: string): number {
     const wide = WIDE.test(text);
     const width = wide ? 2 : 1;
-    // Length, kind and first character stand in one record.
+    // The format requires length, kind and first character in one record.
     this.#reserve(3 + (text.length > 0 ? width : 0));
     this.#end = this.#bytes.writeUInt16LE(text.length, this.#end);
     this.#bytes[this.#end++] = wide ? 1 : 0;
@@ -58,7 +57,7 @@ export class StringTable {
       const fitting = Math.floor((MAX_CONTENT - this.#content) / width);
       if (fitting === 0) {
         this.#continue();
-        // A record that goes on with a text repeats its kind.
+        // A record that continues a text repeats its kind.
         this.#bytes[this.#end++] = wide ? 1 : 0;
         continue;
       }
@@ -70,7 +69,7 @@ export class StringTable {
     return this.#texts - 1;
   }
 
-  /** Takes the records that are finished; with `isLast`, the open one, too. */
+  /** Returns and removes the finished records; with `isLast` the open one as well. */
   take(isLast = false): Buffer {
     const until = isLast ? this.#end : this.#start;
     if (isLast) this.#close();
@@ -87,7 +86,7 @@ export class StringTable {
 
   #reserve(size: number): void {
     if (this.#content + size > MAX_CONTENT) this.#continue();
-    // The longest text takes 64 KiB, and nine heads.
+    // The longest text takes 64 KiB and nine record heads.
   }
 
   #close(): void {
@@ -107,8 +106,8 @@ const MAX_REMEMBERED_CHARACTERS = 4 * 1024 ** 2;
 const MAX_REMEMBERED_LENGTH = 1024;
 
 /**
- * The index of each text, by which a text that comes again is stored once. It remembers those of late, and at most so
- * many: a text forgotten is stored once more, which the format allows.
+ * Indexes of recent texts, so that a repeated text is stored once. A forgotten text is stored again, which the format
+ * allows.
  */
 export class RecentTexts {
   #young = new Map<string, number>();

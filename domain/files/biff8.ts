@@ -1,15 +1,12 @@
 /**
- * The records of a BIFF8 workbook ([MS-XLS]; OpenOffice's "Microsoft Excel File Format" tells more of what Excel
- * needs): one stream of the workbook's own records, then those of each sheet. All that is here is made from known
- * values; nothing is read back.
+ * Records of a BIFF8 workbook ([MS-XLS]; OpenOffice's "Microsoft Excel File Format" says more about what Excel needs):
+ * first the workbook's own records, then those of each sheet. This code only writes known values.
  */
 
-/** What a cell holds: a number as it is, a text as its index among the shared strings. */
+/** A cell's content: a number, or the index of a shared string. */
 export type SheetValue = number | { text: number } | null;
 
-/**
- * A sheet whose rows are written: how many there are, with the first one, and where in `cells` each block of rows ends.
- */
+/** A written sheet: its number of rows with the first one, and the end of each block of rows in `cells`. */
 export type WrittenSheet = { name: string; rows: number; columns: number; cells: number; blockEnds: readonly number[] };
 
 const record = (id: number, content: Buffer): Buffer => {
@@ -19,7 +16,7 @@ const record = (id: number, content: Buffer): Buffer => {
   return Buffer.concat([head, content]);
 };
 
-/** Records whose content never changes, in hexadecimal. */
+/** Returns records with fixed content, given in hexadecimal. */
 const fixed = (...records: readonly (readonly [id: number, content: string])[]): Buffer =>
   Buffer.concat(records.map(([id, content]) => record(id, Buffer.from(content.replaceAll(' ', ''), 'hex'))));
 
@@ -28,7 +25,7 @@ const END = fixed([0x000a, '']);
 const GLOBALS_BEFORE_TABS = Buffer.concat([
   // BOF of a workbook, INTERFACEHDR, MMS, INTERFACEEND
   fixed([0x0809, '0006 0500 bb0d cc07 00000000 06000000'], [0x00e1, 'b004'], [0x00c1, '0000'], [0x00e2, '']),
-  // WRITEACCESS: who wrote it, filled up with spaces
+  // WRITEACCESS: the writer's name, padded with spaces
   record(0x005c, Buffer.concat([Buffer.from([8, 0, 0]), Buffer.from('Millrace'.padEnd(109))])),
   // CODEPAGE: UTF-16; DSF
   fixed([0x0042, 'b004'], [0x0161, '0000']),
@@ -50,9 +47,9 @@ const GLOBALS_AFTER_TABS = Buffer.concat([
     [0x000e, '0100'],
   ),
   fixed([0x01b7, '0000'], [0x00da, '0000']),
-  // Four fonts, which Excel takes for granted: Arial 10
+  // Four fonts, which Excel requires: Arial 10
   fixed(FONT, FONT, FONT, FONT),
-  // Fifteen formats of styles, and that of cells, which is number 15; the style "Normal"
+  // Fifteen style formats, and number 15 for cells; the style "Normal"
   fixed(styleFormat('0000', '00')),
   ...['0100', '0100', '0200', '0200', ...Array.from({ length: 10 }, () => '0000')].map((font) =>
     fixed(styleFormat(font, 'f4')),
@@ -64,7 +61,7 @@ const GLOBALS_AFTER_TABS = Buffer.concat([
 
 const COUNTRY = fixed([0x008c, '0100 0100']);
 
-/** What stands before the shared strings, given the size of what they take and what each sheet takes. */
+/** Returns what precedes the shared strings, given their size and that of each sheet. */
 export function workbookHead(sheets: readonly WrittenSheet[], stringsSize: number): Buffer {
   const tabs = Buffer.alloc(2 * sheets.length);
   for (let at = 0; at < sheets.length; at += 1) tabs.writeUInt16LE(at + 1, 2 * at);
@@ -82,7 +79,7 @@ export function workbookHead(sheets: readonly WrittenSheet[], stringsSize: numbe
   return Buffer.concat([before, ...boundSheets, COUNTRY]);
 }
 
-/** What stands between the shared strings and the first sheet. */
+/** Record between the shared strings and the first sheet. */
 export const WORKBOOK_END = END;
 
 // BOF of a sheet
@@ -107,7 +104,7 @@ const SHEET_SETTINGS = Buffer.concat([
     [0x0225, '0000 ff00'],
     [0x0081, 'c104'],
   ),
-  // HEADER, FOOTER, HCENTER, VCENTER, SETUP (of no printer)
+  // HEADER, FOOTER, HCENTER, VCENTER, SETUP (without a printer)
   fixed([0x0014, ''], [0x0015, ''], [0x0083, '0000'], [0x0084, '0000']),
   fixed([0x00a1, '0000 6400 0100 0100 0100 0400 0000 0000 000000000000e03f 000000000000e03f 0100']),
 ]);
@@ -116,8 +113,8 @@ const DEFAULT_COLUMN_WIDTH = fixed([0x0055, '0800']);
 const DIMENSIONS_SIZE = 4 + 14;
 
 /**
- * What stands after a sheet's cells. WINDOW2: grid, headings and zeros shown, the first sheet in front. SELECTION: the
- * first cell.
+ * Returns what follows a sheet's cells. WINDOW2: grid, headings and zeros shown, the first sheet in front. SELECTION:
+ * the first cell.
  */
 export const sheetTail = (isFirst: boolean): Buffer =>
   Buffer.concat([
@@ -134,7 +131,7 @@ const headSize = (sheet: WrittenSheet): number =>
 
 const sheetSize = (sheet: WrittenSheet): number => headSize(sheet) + sheet.cells + SHEET_END_SIZE;
 
-/** How many bytes the whole stream has. */
+/** Returns the size of the whole stream in bytes. */
 export function workbookSize(sheets: readonly WrittenSheet[], stringsSize: number): number {
   return (
     workbookHead(sheets, stringsSize).length +
@@ -144,10 +141,10 @@ export function workbookSize(sheets: readonly WrittenSheet[], stringsSize: numbe
   );
 }
 
-/** What stands before a sheet's cells; `position`: where the sheet begins in the stream. */
+/** Returns what precedes a sheet's cells; `position` is the sheet's start in the stream. */
 export function sheetHead(sheet: WrittenSheet, position: number): Buffer {
   const settings = position + SHEET_BEGIN.length + indexSize(sheet);
-  // INDEX: where the width of columns and the end of each block of rows stand
+  // INDEX: positions of the column widths and of the end of each block of rows
   const index = Buffer.alloc(16 + 4 * sheet.blockEnds.length);
   index.writeUInt32LE(sheet.rows, 8);
   index.writeUInt32LE(settings + SHEET_SETTINGS.length, 12);
@@ -166,16 +163,15 @@ export function sheetHead(sheet: WrittenSheet, position: number): Buffer {
 }
 
 /**
- * Rows come in blocks of so many: first what each row is, then their cells, then where each row's cells begin (DBCELL).
+ * Number of rows in a block: descriptions of the rows, then their cells, then the start of each row's cells (DBCELL).
  */
 export const ROWS_A_BLOCK = 32;
 
 const ROW_SIZE = 20;
 const MAX_CELL_SIZE = 18;
-/** The format of cells. */
 const CELL_FORMAT = 15;
 
-/** The block's records, and where in them DBCELL stands. */
+/** Returns the block's records and the position of DBCELL in them. */
 export function rowBlock(
   firstRow: number,
   rows: readonly (readonly SheetValue[])[],
@@ -184,7 +180,7 @@ export function rowBlock(
   const bytes = Buffer.allocUnsafe(rows.length * (ROW_SIZE + columns * MAX_CELL_SIZE + 2) + 8);
   for (let at = 0; at < rows.length; at += 1) writeRow(bytes, at * ROW_SIZE, firstRow + at, columns);
   let end = rows.length * ROW_SIZE;
-  // From the second row's record to the first row's cells; then from each row's cells to those of the next.
+  // The first distance leads from the second row's record to the first row's cells, the others from row to row.
   let from = ROW_SIZE;
   const distances: number[] = [];
   for (const [at, row] of rows.entries()) {
@@ -209,7 +205,7 @@ function writeRow(bytes: Buffer, at: number, row: number, columns: number): void
   to = bytes.writeUInt16LE(row, to);
   to = bytes.writeUInt16LE(0, to);
   to = bytes.writeUInt16LE(columns, to);
-  to = bytes.writeUInt16LE(0x00ff, to); // of the usual height
+  to = bytes.writeUInt16LE(0x00ff, to);
   to = bytes.writeUInt32LE(0, to);
   bytes.writeUInt32LE(0x0100 | (CELL_FORMAT << 16), to);
 }
@@ -217,7 +213,7 @@ function writeRow(bytes: Buffer, at: number, row: number, columns: number): void
 const MIN_SMALL = -(2 ** 29);
 const MAX_SMALL = 2 ** 29 - 1;
 
-/** Returns where the cell ends. A whole number of 30 bits is an RK, any other a NUMBER. */
+/** Writes a cell and returns its end. A whole number of 30 bits becomes an RK, any other number a NUMBER. */
 function writeCell(bytes: Buffer, at: number, row: number, column: number, value: SheetValue): number {
   if (value === null) return at;
   if (typeof value !== 'number') {

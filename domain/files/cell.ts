@@ -1,2 +1,2 @@
-/** What stands in one field of a file's row; null: nothing. */
+/** A field of a file's row; null is empty. */
 export type Cell = string | number | boolean | null;

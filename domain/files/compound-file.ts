@@ -1,11 +1,10 @@
 /**
- * A compound file ([MS-CFB], version 3) that holds one stream: header, the stream's sectors, one sector of the
- * directory, the sectors of the allocation table (FAT), and those that list where it lies (DIFAT) beyond the 109 that
- * the header lists.
+ * A compound file ([MS-CFB], version 3) with one stream: header, sectors of the stream, one sector of the directory,
+ * sectors of the allocation table (FAT), and sectors that list the FAT's sectors (DIFAT) beyond the header's 109.
  */
 
 const SECTOR = 512;
-/** Smaller streams belong into a stream of their own kind. */
+/** Minimum size of a stream; smaller ones need a different layout. */
 const MIN_STREAM = 4096;
 const MAX_FILE = 0x7fffffff;
 
@@ -18,7 +17,7 @@ const FAT_SECTOR = 0xfffffffd;
 const DIFAT_SECTOR = 0xfffffffc;
 const NO_ENTRY = 0xffffffff;
 
-/** By its class a file says that Excel wrote it. */
+/** Class id that marks the file as Excel's. */
 const EXCEL_WORKBOOK = '2008020000000000c000000000000046';
 
 type Layout = { streamSectors: number; fatSectors: number; difatSectors: number };
@@ -34,14 +33,14 @@ function layoutOf(streamSize: number): Layout {
   }
 }
 
-/** How many bytes a file with a stream of this size has; null where the format holds no such file. */
+/** Returns the size of a file with a stream of this size; null if the format cannot hold it. */
 export function compoundFileSize(streamSize: number): number | null {
   const { streamSectors, fatSectors, difatSectors } = layoutOf(streamSize);
   const size = SECTOR * (1 + streamSectors + 1 + fatSectors + difatSectors);
   return size > MAX_FILE ? null : size;
 }
 
-/** What precedes the stream. */
+/** Returns the header, which precedes the stream. */
 export function compoundFileHead(streamSize: number): Buffer {
   const { streamSectors, fatSectors, difatSectors } = layoutOf(streamSize);
   const firstFat = streamSectors + 1;
@@ -63,7 +62,7 @@ export function compoundFileHead(streamSize: number): Buffer {
   return head;
 }
 
-/** What follows the stream: its padding, the directory, FAT and DIFAT. */
+/** Yields what follows the stream: its padding, the directory, FAT and DIFAT. */
 export function* compoundFileTail(name: string, streamSize: number): Generator<Buffer> {
   const layout = layoutOf(streamSize);
   const storedSize = Math.max(streamSize, MIN_STREAM);
@@ -101,7 +100,7 @@ function directoryEntry(
   return entry;
 }
 
-/** Which sector follows this one, or what it is for. */
+/** Returns the sector that follows this one, or its purpose. */
 function fatEntry(sector: number, { streamSectors, fatSectors, difatSectors }: Layout): number {
   if (sector < streamSectors - 1) return sector + 1;
   if (sector <= streamSectors) return END_OF_CHAIN;
@@ -109,7 +108,7 @@ function fatEntry(sector: number, { streamSectors, fatSectors, difatSectors }: L
   return sector <= streamSectors + fatSectors + difatSectors ? DIFAT_SECTOR : FREE;
 }
 
-/** A sector lists 127 sectors of the FAT, and where the next of its kind lies. */
+/** Returns an entry of a DIFAT sector: 127 FAT sectors, then the next DIFAT sector. */
 function difatEntry(at: number, { streamSectors, fatSectors, difatSectors }: Layout): number {
   const firstFat = streamSectors + 1;
   const sector = Math.floor(at / IN_SECTOR);

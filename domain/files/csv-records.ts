@@ -1,11 +1,11 @@
 const [QUOTE, CR, LF] = [0x22, 0x0d, 0x0a];
 
-/** So many records of a CSV file. */
+/** Complete records of a CSV file and their number. */
 export type CsvPiece = { bytes: Buffer; rows: number };
 
 /**
- * Ends the records of a CSV text with CR and LF (RFC 4180) where they ended with LF alone, and counts them. Line ends
- * between quotes stay as they are. Pieces may begin and end anywhere, between two bytes of a character too.
+ * Ends the records of a CSV text with CR LF (RFC 4180) instead of LF, and counts them. Line ends inside quotes stay.
+ * Pieces may begin and end anywhere, also inside a character.
  */
 export class CsvRecords {
   #isQuoted = false;

@@ -1,12 +1,12 @@
 export const FILE_FORMATS = ['csv', 'xls', 'xlsx'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
-/** What a browser takes each for. */
+/** Media type of each format. */
 export const FILE_TYPES: Record<FileFormat, string> = {
   csv: 'text/csv; charset=utf-8',
   xls: 'application/vnd.ms-excel',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 };
 
-/** So long a finished file can be fetched. */
+/** Days for which a finished file can be fetched. */
 export const FILE_DAYS = 7;

@@ -10,7 +10,7 @@ export type FileReport = {
   link: string;
 };
 
-/** The mail that tells of a file: its link, which works for a week; of one that failed, why is behind the link. */
+/** Returns the mail about a finished or failed file. Its link works for a week, and shows why a file failed. */
 export function fileMail({ identifier, kind, format, rows, isReady, link }: FileReport): {
   subject: string;
   text: string;

@@ -1,10 +1,11 @@
+/** Limits of spreadsheet files, and the values that their cells show. */
 import { refuse } from '../core/refusal.ts';
 import type { Cell } from './cell.ts';
 
-/** What the files of a spreadsheet hold at most (Excel's specifications and limits). */
+/** Limits of a spreadsheet format (Excel's specifications and limits). */
 export type SheetLimits = {
   ending: string;
-  /** With the row of column names, which begins each sheet. */
+  /** Includes the row of column names at the start of each sheet. */
   rowsPerSheet: number;
   sheets: number;
   columns: number;
@@ -13,7 +14,7 @@ export type SheetLimits = {
 export const XLS_LIMITS: SheetLimits = { ending: '.xls', rowsPerSheet: 65_536, sheets: 16, columns: 256 };
 export const XLSX_LIMITS: SheetLimits = { ending: '.xlsx', rowsPerSheet: 1_048_576, sheets: 16, columns: 16_384 };
 
-/** In UTF-16 code units, as Excel counts. */
+/** Maximum length of a text in UTF-16 code units, as Excel counts. */
 const MAX_TEXT_LENGTH = 32_767;
 
 const shown = (count: number): string => count.toLocaleString('en-US');
@@ -36,8 +37,9 @@ export function refuseLargeFile({ ending }: SheetLimits): never {
 }
 
 /**
- * What a cell shows: numbers as numbers, all else as a text, exactly as in CSV; null where there is nothing. Excel
- * shows booleans in the reader's language, and knows no infinity. `row` counts the rows of the export from 1.
+ * Returns a cell's value: numbers as numbers, all else as the text that CSV has; null for an empty cell. Booleans
+ * become texts because Excel shows them in the reader's language; it has no infinity. `row` counts rows of the export
+ * from 1.
  */
 export function shownValue(cell: Cell, at: { row: number; column: string; ending: string }): string | number | null {
   if (cell === null || (typeof cell === 'number' && Number.isFinite(cell))) return cell;
@@ -45,7 +47,7 @@ export function shownValue(cell: Cell, at: { row: number; column: string; ending
   return text.length > MAX_TEXT_LENGTH ? refuseLongText(text.length, at) : text;
 }
 
-/** Excel would cut it, or call the file damaged. */
+/** Refuses a text that Excel would cut or call damaged. */
 function refuseLongText(
   length: number,
   { row, column, ending }: { row: number; column: string; ending: string },

@@ -1,7 +1,4 @@
-/**
- * The parts of an .xlsx file (ECMA-376 part 1, SpreadsheetML) whose cells hold their texts themselves, so that rows can
- * be streamed.
- */
+/** Parts of an .xlsx file (ECMA-376 part 1, SpreadsheetML). Cells contain their texts, so that rows can be streamed. */
 
 const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
@@ -20,7 +17,7 @@ const relationships = (content: string): string =>
 
 export const sheetPath = (number: number): string => `xl/worksheets/sheet${number}.xml`;
 
-/** All parts but the sheets: names and content. */
+/** Returns the names and contents of all parts except the sheets. */
 export function xlsxParts(sheets: number): [path: string, xml: string][] {
   const parts = forEachSheet(
     sheets,
@@ -58,14 +55,14 @@ export function xlsxParts(sheets: number): [path: string, xml: string][] {
 export const XLSX_SHEET_BEGIN = `${XML}<worksheet xmlns="${MAIN}"><sheetData>`;
 export const XLSX_SHEET_END = '</sheetData></worksheet>';
 
-/** A, B, … Z, AA, …: by the column's index from 0. */
+/** Returns a column's letters (A, B, … Z, AA, …) by its index from 0. */
 export function columnLetters(index: number): string {
   return index < 26
     ? String.fromCharCode(65 + index)
     : columnLetters(Math.floor(index / 26) - 1) + columnLetters(index % 26);
 }
 
-/** A row; `row` counts from 1, `letters` are those of each column. */
+/** Returns a row's XML; `row` counts from 1, `letters` has those of each column. */
 export function xlsxRow(row: number, values: readonly (string | number | null)[], letters: readonly string[]): string {
   let xml = `<row r="${row}">`;
   for (let at = 0; at < values.length; at += 1) {
@@ -81,12 +78,12 @@ export function xlsxRow(row: number, values: readonly (string | number | null)[]
 }
 
 /**
- * Characters that XML cannot hold, or that readers change: control characters, CR, halves of a pair, U+FFFE and U+FFFF.
+ * Characters that XML cannot hold or that readers change: control characters, CR, halves of a pair, U+FFFE and U+FFFF.
  */
 const UNFIT = String.raw`[\u0000-\u0008\u000b-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]`;
 const ANY_SPECIAL = new RegExp(String.raw`[&<>_\u0000-\u0008\u000b-\u001f\ud800-\udfff\ufffe\uffff]`);
 const UNFIT_CHARACTER = new RegExp(UNFIT, 'g');
-/** An underscore that a reader would take for the beginning of `_x0041_`, which stands for a character (22.9.2.19). */
+/** An underscore that a reader would take for the beginning of an escape such as `_x0041_` (22.9.2.19). */
 const READ_AS_ESCAPE = new RegExp(`_(?=[xX][0-9a-fA-F]{4}(?:_|${UNFIT}))`, 'g');
 
 function xmlText(text: string): string {

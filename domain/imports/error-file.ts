@@ -1,26 +1,27 @@
+/** Error files of imports: writes failed rows with their errors, and reads corrected ones. */
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { parseRecord, writeRecord } from '../csv/csv-records.ts';
 import { type ImportError, isOfErased } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';
 
-/** Which columns the import had. */
+/** Columns and syntax of the import. */
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;
 
-/** What stands for bytes that are no UTF-8. */
+/** Replacement for bytes that are not UTF-8. */
 const REPLACEMENT = '\uFFFD';
 
-/** The header of an import's error file: the import's own columns, and what was wrong with each row. */
+/** Returns the header of an import's error file: the import's own columns, and those of the error. */
 export function errorFileHeader({ columns }: Pick<Columns, 'columns'>): string[] {
   return columnNames({ columns, hasErrorColumns: true });
 }
 
 /**
- * The row of an error file that shows `error`, one text for each column of the header; null for what none can show:
- * an error of the file as a whole, and a row of an erased person.
+ * Returns the row of an error file for `error`, with a text for each column of the header; null for an error of the
+ * whole file and for a row of an erased person.
  *
- * A record that could be cut into its columns stands in them, any other one in `original`, whole. Of a record that was
- * not kept whole nothing is shown: corrected as far as it goes, it would be imported without its end.
+ * A record that splits into its columns stands in them, any other one in `original`. A record that was not kept whole
+ * is not shown: a corrected part would be imported without its end.
  */
 export function errorFileRow(error: ImportError, format: Columns): string[] | null {
   if (error.line === 0 || isOfErased(error)) return null;
@@ -42,14 +43,14 @@ const IMPORT_LINES_AGAIN =
   'Then import the corrected lines below their header as a table, with redrive_of and columns ' +
   '(millrace redrive with --customer and --map)';
 
-/** Of the first file: a row of an error file that named no line has none. */
+/** Returns the line in the first file; a row of an error file without a line has none. */
 function shownLine({ line, column = 0 }: ImportError, record: string[] | null, format: Columns): string {
   if (!format.hasErrorColumns) return sayPlace(line, column);
   const original = record && originalLine(record, format);
   return original === null ? '' : sayPlace(original, originalColumn(record!, format));
 }
 
-/** With words, since a spreadsheet would make a time of 12:3, and a number of 12.3. */
+/** Uses words, since a spreadsheet would read 12:3 as a time, and 12.3 as a number. */
 function sayPlace(line: number, column: number): string {
   return column === 0 ? String(line) : `${line} column ${column}`;
 }
@@ -64,22 +65,20 @@ function isReadable({ errorType }: ImportError): boolean {
   return errorType !== 'PARSING_FAILED' && errorType !== 'FILE_ENCODING';
 }
 
-/** The fields of the record, of an error file those with its error; null where there are none. */
+/** Returns the record's fields, with the error columns of an error file; null if there are none. */
 function readRaw(raw: string, error: ImportError, { hasErrorColumns, delimiter }: Columns): string[] | null {
   if (!hasErrorColumns && !isReadable(error)) return null;
   const record = parseRecord(raw, delimiter);
   return Array.isArray(record) ? record : null;
 }
 
-/**
- * The fields that go into columns; a row of empty ones can't, since it would look like one that has to be filled in.
- */
+/** Returns the fields to show in columns. Empty ones stay out: they would look like a row to fill in. */
 function shownFields(record: string[], format: Columns): string[] | null {
   const fields = rowFields(record, format);
   return Array.isArray(fields) && fields.length === format.columns && !isEmpty(fields) ? fields : null;
 }
 
-/** The record; of one that stood in an error file what that held of the row, without its error. */
+/** Returns the record; for one of an error file, its original record without the error. */
 function originalText(raw: string, record: string[] | null, format: Columns): string {
   if (!format.hasErrorColumns || !record || !hasAllColumns(record, format)) return raw;
   const own = record.slice(0, format.columns);
@@ -87,9 +86,9 @@ function originalText(raw: string, record: string[] | null, format: Columns): st
 }
 
 /**
- * The fields of a row as `checkRow` wants them. Of a file with error columns these are the row's first three or four
- * or, where they are all empty, those of the record in `original`; refused are a row that has neither, another number
- * of columns, and a text that was not UTF-8 and still isn't corrected.
+ * Returns a row's fields for `checkRow`. With error columns they are the first three or four or, if these are all
+ * empty, those of the record in `original`. Refuses a row without either, a wrong number of columns, and a text that
+ * was not UTF-8 and is not corrected.
  */
 export function rowFields(fields: string[], format: Columns): string[] | RefusedRow {
   if (!format.hasErrorColumns) return fields;
@@ -109,14 +108,14 @@ function originalFields(original: string, format: Columns): string[] | RefusedRo
   return record.length === names.length ? record : wrongColumns('the record in original', record.length, names);
 }
 
-/** The line of the first file that a row of an error file corrects; null where none stands. */
+/** Returns the line of the first file that a row of an error file corrects, or null. */
 export function originalLine(fields: readonly string[], format: Columns): number | null {
   if (!format.hasErrorColumns || !hasAllColumns(fields, format)) return null;
   const [, line] = PLACE.exec(fields[format.columns]!) ?? [];
   return line === undefined ? null : Number(line);
 }
 
-/** The column of the cell that a row with an original line corrects; 0 for one that corrects a whole row. */
+/** Returns the column of the cell that a row with an original line corrects; 0 for a whole row. */
 export function originalColumn(fields: readonly string[], { columns }: Columns): number {
   const [, , column = '0'] = PLACE.exec(fields[columns]!) ?? [];
   return Number(column);

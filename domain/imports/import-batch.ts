@@ -1,3 +1,4 @@
+/** Checks the rows of a batch of an import: each becomes a change, an error or an empty cell. */
 import { Buffer } from 'node:buffer';
 import type { AttributeChange } from '../attributes/attribute-change.ts';
 import { isSuspiciousId, newCustomerIdError } from '../attributes/customer-id.ts';
@@ -12,38 +13,35 @@ import { badRecordFailure } from './import-file.ts';
 import { checkRow, type RowContext } from './import-row.ts';
 import type { TableCell, TableLayout } from './table-columns.ts';
 
-/** What the rows are checked against; `sorDeleted` once the SoR is gone. */
+/** Rules for checking rows; `sorDeleted` once the SoR is gone. */
 export type Rules = RowContext & {
   sorDeleted: boolean;
-  /** Lines of an error file whose rows come too late: they count, and change nothing. */
+  /** Lines of an error file that come too late: they count, and change nothing. */
   overtaken?: ReadonlySet<number>;
 };
 
-/** A place in the first file of a chain of re-drives; column 0: the row as a whole. */
+/** A position in the first file of a chain of re-drives; column 0 is the whole row. */
 export type OriginalPlace = { line: number; column: number };
 
-/** Every row of some pieces is a change, an error or an empty cell. */
+/** Every row of some pieces as a change, an error or an empty cell. */
 export type CheckedRows = {
   rowsIn: number;
   /** Cells of a table without a value. */
   cellsEmpty: number;
-  /** Filled cells of a table in columns that its header does not name: they are no rows. */
+  /** Filled cells of a table in columns without a name; they are not rows. */
   cellsUnnamed: number;
-  /** Rows among the changes whose customer id hardly is one. */
+  /** Changes whose customer id is probably a mistake. */
   suspiciousIds: number;
   changes: AttributeChange[];
   errors: ImportError[];
-  /** For an error file: the line of a change, and the row or cell of the first file that it corrects. */
+  /** For an error file: the row or cell of the first file that a change corrects, by the change's line. */
   corrects: Map<number, OriginalPlace>;
 };
 
-/**
- * The lanes that an import's rows are spread over: for each of them the offset in the file before which its
- * rows are done.
- */
+/** For each lane of an import, the offset in the file before which its rows are done. */
 export type LaneCursors = readonly number[];
 
-/** What each lane has before the first piece. */
+/** Returns each lane's state before the first piece. */
 export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
   return lanes.map(() => ({
     rowsIn: 0,
@@ -57,9 +55,9 @@ export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
 }
 
 /**
- * Parses some pieces and checks their rows by the rules of the import; adds to each lane's `checked` those of its rows
- * that are still to do. All rows of a customer are one lane's; records without a customer are the first lane's.
- * `cutOffAt` is the size of a file whose source broke off: a record that ends there may lack its own end, and fails.
+ * Parses pieces and checks their rows by the import's rules; adds the rows that are still to do to their lane's
+ * `checked`. All rows of a customer go to one lane, records without a customer to the first. `cutOffAt` is the size of
+ * a file whose source broke off: a record that ends there may be incomplete, and fails.
  */
 export function checkPieces(
   pieces: readonly Piece[],
@@ -75,21 +73,19 @@ export function checkPieces(
   return checked;
 }
 
-/** Separators alone, as spreadsheets write rows that were emptied: no row, as an empty line is none. */
+/** Returns whether a row has separators alone, as spreadsheets write emptied rows; it is skipped like an empty line. */
 function isBlank(fields: readonly string[]): boolean {
   return fields[0] === '' && fields.every((field) => field === '');
 }
 
-/**
- * A row in which each field that is the null marker is empty; CSV has no other way to tell nothing from an empty text.
- */
+/** Empties the fields that are the null marker, since CSV cannot distinguish a missing value from an empty text. */
 function withoutMarkers(fields: string[], marker: string | undefined): string[] {
   return marker !== undefined && fields.includes(marker)
     ? fields.map((field) => (field === marker ? '' : field))
     : fields;
 }
 
-/** A row without its fields under columns that have no name, as long as they are empty. */
+/** Drops a row's empty fields under columns without a name. */
 function withoutUnnamed<T>(fields: string[] | T, { columns, unnamedColumns = 0, layout }: Rules): string[] | T {
   if (unnamedColumns === 0 || layout !== undefined || !Array.isArray(fields)) return fields;
   const rest = fields.slice(columns);
@@ -136,7 +132,7 @@ function originalPlace(fields: string[], rules: Rules): OriginalPlace | null {
   return line === null ? null : { line, column: originalColumn(fields, rules) };
 }
 
-/** Each mapped cell of a table's row is a row of its own. */
+/** Checks each mapped cell of a table's row as a row of its own. */
 function checkCells(run: Run, index: number, record: string[], rules: Rules, rows: CheckedRows): void {
   const table = tableCells(record, rules.layout!);
   if ('errorType' in table) return addError(rows, recordError(run, index, table));
@@ -159,7 +155,7 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
 }
 
 /**
- * Returns the fault of a line's customer id: one error, and none of each cell. Null: there is none, or the line has no
+ * Returns the fault of a line's customer id, as one error for all its cells; null if there is none or the line has no
  * cell.
  */
 function customerRefusal([cell]: TableCell[], rules: Rules): RefusedRow | null {
@@ -186,14 +182,13 @@ function checkFields(fields: string[], rules: Rules) {
   return rules.sorDeleted ? sorDeleted(fields[0]!, fields[1] ?? '') : checkRow(fields, rules);
 }
 
-/** The last record of a file, where no line end follows it. */
+/** Returns whether a record is the last one of its file and has no line end. */
 function isCutOff(run: Run, index: number, fileBytes: number): boolean {
   return index === run.records - 1 && run.offset + run.ends[index]! === fileBytes;
 }
 
 /**
- * The error of the record that starts on `line` of one of the pieces; in a table of its cell for the attribute
- * `refused.key`.
+ * Returns the error of the record that starts on `line`; in a table that of the cell of the attribute `refused.key`.
  */
 export function rowError(
   pieces: readonly Piece[],
@@ -214,10 +209,10 @@ export function rowError(
   );
 }
 
-/** A longer id is wrong, and would stand in each error of its row. */
+/** Maximum length of an id that is shown: a longer one is wrong, and would be repeated in each error of its row. */
 const MAX_SHOWN_ID = 1_024;
 
-/** The error of a table's cell. It shows the cell as a row of three columns. */
+/** Returns the error of a table's cell, which shows the cell as a row of three columns. */
 function cellError(
   line: number,
   { column, fields }: TableCell,
@@ -234,7 +229,7 @@ function cellError(
   };
 }
 
-/** The errors of rows whose fields nobody could look at. */
+/** Errors of rows that could not be split into fields. */
 const UNREAD = new Set<string>(['PARSING_FAILED', 'FILE_ENCODING']);
 
 function recordError(run: Run, index: number, refused: RefusedRow): ImportError {
@@ -258,7 +253,7 @@ function refusalOf(refused: RefusedRow) {
   };
 }
 
-/** A copy: in V8 a part of a text keeps the whole of it, and an error is kept for longer than the run it comes from. */
+/** Copies a text: in V8 a substring keeps its whole text in memory, and errors live longer than their run. */
 function detached(text: string | undefined): string | null {
   return text === undefined ? null : Buffer.from(text).toString();
 }
@@ -277,14 +272,14 @@ function badRecordError({ line, reason, sample }: Bad): ImportError {
   };
 }
 
-/** Postgres text holds no NUL. */
+/** Replaces NUL, which Postgres cannot store. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD');
 }
 
 /**
- * Cuts a row of a table into its mapped cells; counts empty ones and filled ones without a column. Or says why it can't
- * be cut.
+ * Cuts a row of a table into its mapped cells, and counts empty cells and filled ones without a column; or returns why
+ * it cannot.
  */
 function tableCells(
   fields: readonly string[],

@@ -1,4 +1,4 @@
-/** The error types of an import, in the reference's order (Batch CSV import of attribute values). */
+/** Error types of an import, in the reference's order (Batch CSV import of attribute values). */
 export const IMPORT_ERROR_TYPES = [
   'KAFKA_DELIVERY_FAILED',
   'FILE_TRANSFER_ERROR',
@@ -20,12 +20,12 @@ export const IMPORT_ERROR_TYPES = [
 
 export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
 
-/** The type of an error of the service itself: the reference has no other for it. */
+/** Type of an error of Millrace itself: the reference has no better one. */
 export const INTERNAL_FAILURE = 'KAFKA_DELIVERY_FAILED' satisfies ImportErrorType;
 
 /**
- * Those of a sync's run: a destination other than attributes may refuse a record in its own words, and of one that was
- * on its way when the run was canceled nobody can tell whether it arrived.
+ * Error types of a sync's run. A destination other than attributes may refuse a record in its own words, and a record
+ * that was in flight when the run was canceled has an unknown outcome.
  */
 export const RUN_ERROR_TYPES = [...IMPORT_ERROR_TYPES, 'DELIVERY_FAILED', 'DELIVERY_UNKNOWN'] as const;
 

@@ -1,22 +1,20 @@
+/** Errors of rows and files: what an import shows for each row that changed nothing. */
 import { jsonText } from '../attributes/json-value.ts';
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { shorten } from '../text/text-limits.ts';
 import { INTERNAL_FAILURE, type RunErrorType } from './import-error-type.ts';
 
 /**
- * Which step refused the row (reference: `source`, the processing stage). `internal`: an error in Millrace ended the
+ * The step that refused the row (reference: `source`, the processing stage). `internal`: an error in Millrace ended the
  * import.
  */
 export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'internal';
 
-/** What became of a row that changed nothing: one record for each, so that no row is lost. */
+/** The error of a row that changed nothing. */
 export type ImportError = {
   /** Physical line of the file on which the record starts; 0 for the file as a whole. */
   line: number;
-  /**
-   * Column of the cell in a table whose columns are mapped, from 1; of a whole line none, or 0: no single cell makes up
-   * for it.
-   */
+  /** Column from 1 of the cell in a table with mapped columns; missing or 0 for a whole line. */
   column?: number;
   errorType: RunErrorType;
   outcome: 'ignored' | 'failed';
@@ -24,19 +22,19 @@ export type ImportError = {
   message: string;
   customerId: string | null;
   attributeKey: string | null;
-  /** The record as it stands in the file; of one over 1 MiB its first 2 KiB. */
+  /** The record as the file has it; the first 2 KiB of one over 1 MiB. */
   raw: string | null;
-  /** Of a row of an error file: the line of the first file that it corrects. */
+  /** For a row of an error file: the line of the first file that it corrects. */
   originalLine: number | null;
-  /** Beside originalLine, as `column`. */
+  /** The column that belongs to originalLine. */
   originalColumn?: number;
-  /** Instead of customerId and raw where the person was erased. */
+  /** Replaces customerId and raw if the person is erased. */
   customerHash: Uint8Array | null;
-  /** The row was an erased person's, and no hash of the person was kept. */
+  /** The row was an erased person's, without a hash of the person. */
   isErased?: boolean;
 };
 
-/** Whether the row was an erased person's: nothing is left of it that a re-drive could bring. */
+/** Returns whether the row was an erased person's, so that a re-drive cannot bring it. */
 export function isOfErased({
   customerHash,
   isErased = false,
@@ -44,13 +42,13 @@ export function isOfErased({
   return isErased || customerHash !== null;
 }
 
-/** Stages that find an error of a file, by its type; any other is found while the file is parsed. */
+/** Stages of errors of a file by their type; all others are found while parsing. */
 const STAGE_OF_FILE: Partial<Record<RunErrorType, ImportStage>> = {
   FILE_TRANSFER_ERROR: 'transfer',
   [INTERNAL_FAILURE]: 'internal',
 };
 
-/** An error of the file as a whole, which is none of its rows'. */
+/** Returns an error of the file as a whole. */
 export function fileError(errorType: RunErrorType, message: string): ImportError {
   return {
     line: 0,
@@ -66,7 +64,7 @@ export function fileError(errorType: RunErrorType, message: string): ImportError
   };
 }
 
-/** The error of a record or value that was refused; `raw` is already cut to size. */
+/** Returns the error of a refused record or value; `raw` is already cut to size. */
 export function refusalError(line: number, raw: string, refusal: RefusedRow, stage?: ImportStage): ImportError {
   return {
     line,
@@ -82,11 +80,11 @@ export function refusalError(line: number, raw: string, refusal: RefusedRow, sta
   };
 }
 
-/** A longer record is shown by its beginning, as that of an import. */
+/** Maximum length of a record that is shown whole. */
 const LONGEST_RAW = 1024 ** 2;
 const SAMPLE = 2 * 1024;
 
-/** The text of a record as an error shows it: storable, and of one over 1 MiB its first 2 KiB. */
+/** Returns a record's text for an error: storable, and the first 2 KiB of one over 1 MiB. */
 export function showRaw(text: string): string {
   return shorten(text, text.length > LONGEST_RAW ? SAMPLE : LONGEST_RAW);
 }

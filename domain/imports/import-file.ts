@@ -1,3 +1,4 @@
+/** Format of an import's file: its header, columns and syntax. */
 import { CR, type Delimiter } from '../csv/csv-bytes.ts';
 import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../csv/csv-pieces.ts';
 import { type ParsedRecord, parseRun } from '../csv/csv-records.ts';
@@ -6,51 +7,47 @@ import { quote } from '../text/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
 import { type ColumnMapping, findLayout, sayNames, type TableLayout } from './table-columns.ts';
 
-/** The meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
+/** Meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
 export type ImportVersion = 'v2' | 'v3';
 
 const V2_COLUMNS = ['user_id', 'attribute_key', 'value'] as const;
 const V3_COLUMNS = [...V2_COLUMNS, 'action_type'] as const;
 
-/** The header line of each version's files. */
 const HEADER_LINES = { v2: V2_COLUMNS.join(','), v3: V3_COLUMNS.join(',') } as const;
 
-/** What an error file has after the columns of its import. */
+/** Columns that an error file has after those of its import. */
 export const ERROR_COLUMNS = ['line', 'error_type', 'reason', 'original'] as const;
 
-/** How the lines of a file are read: a v3 file may leave the action_type column out. */
+/** How the lines of a file are read. A v3 file may leave out the action_type column. */
 export type ImportFormat = {
   version: ImportVersion;
-  /** The import's own, those of an error file left out. */
+  /** The import's own columns, without those of an error file. */
   columns: 3 | 4;
-  /** An error file that was corrected: its rows are read by `rowFields`. */
+  /** A corrected error file, whose rows `rowFields` reads. */
   hasErrorColumns: boolean;
-  /** Columns without a name behind these: spreadsheets write one for each column that was ever touched. */
+  /** Columns without a name at the end: spreadsheets write one for each column that was ever touched. */
   unnamedColumns?: number;
-  /** A table whose rows have a cell for each attribute; each cell is a row of three columns. */
+  /** A table whose rows have a cell for each attribute; each cell is read as a row of three columns. */
   layout?: TableLayout;
 } & RowSyntax;
 
-/** How fields and numbers are written in the rows; default with commas between fields, and a point before decimals. */
+/** Syntax of fields and numbers; by default commas between fields and decimal points. */
 export type RowSyntax = {
   delimiter?: Delimiter;
   decimal?: Decimal;
   /** Default: strict. */
   dates?: DateRule;
-  /** A field that is exactly this text is an empty one. */
+  /** A field with exactly this text is empty. */
   nullMarker?: string;
   /** The rows of a sheet, in which each cell has its column. */
   isSheet?: boolean;
 };
 
-/** The names of a file's columns. */
 export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'columns' | 'hasErrorColumns'>): string[] {
   return [...(columns === 4 ? V3_COLUMNS : V2_COLUMNS), ...(hasErrorColumns ? ERROR_COLUMNS : [])];
 }
 
-/**
- * The template of an import: its header, and a row for each attribute, in which customer and value are to be filled in.
- */
+/** Returns the template of an import: its header, and a row for each attribute with customer and value to fill in. */
 export function templateRows(version: ImportVersion, keys: readonly string[]): string[][] {
   const header = version === 'v3' ? V3_COLUMNS : V2_COLUMNS;
   return [[...header], ...keys.map((key) => header.map((name) => (name === 'attribute_key' ? key : '')))];
@@ -58,20 +55,19 @@ export function templateRows(version: ImportVersion, keys: readonly string[]): s
 
 export type FileFailure = { errorType: ImportErrorType; message: string };
 
-/** `hint`: what comes after the headers that a file may have. */
+/** `hint`: advice about the headers that a file may have. */
 type WrongHeader = { ok: false; hint: string } & FileFailure;
 
-/** `offset` and `line` are where the records after the header begin. */
+/** `offset` and `line`: start of the records after the header. */
 type Header = { ok: true; format: ImportFormat; offset: number; line: number };
 
 export type HeaderReading = Header | ({ ok: false } & FileFailure);
 
 /**
- * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
- * regard to case and to spaces around them; their order is fixed. A header with action_type makes a v2 call's file
- * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. The columns of
- * an error file may follow. With a mapping it is the header of a table, which is read as v3. A failure is the whole
- * file's.
+ * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without case
+ * and spaces around them, in a fixed order. A header with action_type makes a v2 call's file v3; in a v3 file without
+ * it every line has an empty action. The columns of an error file may follow. With a mapping it is the header of a
+ * table, which is read as v3. A failure concerns the whole file.
  */
 export function parseHeader(
   first: Piece | undefined,
@@ -126,7 +122,7 @@ function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): Header
   return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`, tableHint(fields, syntax));
 }
 
-/** Advice for a table as people have it: a column for the customer, and one for each attribute. */
+/** Returns advice for a table with a column for the customer and one for each attribute. */
 function tableHint(fields: ParsedRecord, { isSheet }: RowSyntax): string {
   const names = Array.isArray(fields) ? fields.map((name) => name.trim()).filter((name) => name !== '') : [];
   const sheet = isSheet ? '. If the rows stand in another sheet, set sheet' : '';
@@ -147,19 +143,19 @@ function wrongHeader(errorType: ImportErrorType, message: string, hint = ''): Wr
   return { ok: false, errorType, message, hint };
 }
 
-/** Whether an error is that of a record over the limit: of these the start alone is kept. */
+/** Returns whether an error is that of a record over the limit; only its start is kept. */
 export function isOverLimit(message: string): boolean {
   return message === BAD_RECORDS.too_long.message || message === BAD_RECORDS.unclosed_quote.message;
 }
 
-/** The error of a record that the splitter set aside. */
+/** Returns the error of a record that the splitter set aside. */
 export function badRecordFailure(reason: BadReason): FileFailure {
   return BAD_RECORDS[reason];
 }
 
 const ENCODING_HINT = 'save the file as UTF-8, or name its encoding with the setting encoding, such as windows-1252';
 
-/** The error of a record whose quote is never closed: the last one of its file. */
+/** Error of the last record of a file, whose quote is never closed. */
 export const UNCLOSED_QUOTE =
   'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file ' +
   'was read';

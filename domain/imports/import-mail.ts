@@ -1,6 +1,6 @@
 import { aligned, mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 
-/** What there is to tell of an import that has ended. */
+/** Facts about an ended import. */
 export type ImportReport = {
   importId: string;
   jid: string;
@@ -13,17 +13,16 @@ export type ImportReport = {
   hasDefect: boolean;
   /** The file as a whole could not be imported. */
   hasFileError: boolean;
-  /** ISO 8601. */
   startedAt: string;
   endedAt: string;
-  /** The import whose failed rows this one brought again. */
+  /** The import whose failed rows this one brings again. */
   parentId: string | null;
   link: string;
 };
 
 /**
- * The mail that tells of an import's end: identifiers, counts and a link. It has nothing that somebody else chose:
- * nothing out of the file, since a mail cannot be erased, no name and no message of a source.
+ * Returns the mail about an import's end: identifiers, counts and a link. It contains nothing that somebody else chose:
+ * no content of the file, because a mail cannot be erased, no name and no message of a source.
  */
 export function importMail(report: ImportReport): { subject: string; text: string } {
   const title =

@@ -1,3 +1,4 @@
+/** Rules for a row of an import: checks its fields, and returns its change or its error. */
 import {
   parseAttributeValue,
   type ParsedValue,
@@ -21,18 +22,17 @@ import type { DateRule, Decimal } from '../csv/table-format.ts';
 import { quote } from '../text/text-limits.ts';
 import { columnNames, type ImportFormat } from './import-file.ts';
 
-/** What rows are checked against; the same for all rows of an import. */
+/** Rules for checking rows, the same for a whole import. */
 export type RowContext = ImportFormat & AttributeRules;
 
 /**
- * What a row of an import does (reference: Feeding attribute values, Batch CSV import). The first error counts, in
- * this order: number of columns, customer id, key empty or too long, unknown key (ignored, all else fails),
- * attribute or SoR disabled, action, value.
+ * Checks a row of an import (reference: Feeding attribute values, Batch CSV import). The first error counts, in this
+ * order: number of columns, customer id, key empty or too long, unknown key (ignored, all others fail), attribute or
+ * SoR disabled, action, value.
  *
  * v2: every line replaces; a Set's line is its new full state, and one without an element empties it.
- * v3: an empty action is UPSERT. A scalar is replaced by ADD, UPSERT and REMOVE, and removed by DEL. On a Set, ADD
- * and REMOVE take several elements between `;` as UPSERT does. DEL doesn't look at the value. An empty value is
- * EMPTY_VALUE otherwise.
+ * v3: an empty action is UPSERT. ADD, UPSERT and REMOVE replace a scalar, DEL removes it. On a Set, ADD, REMOVE and
+ * UPSERT take several elements between `;`. DEL ignores the value; for the others an empty value is EMPTY_VALUE.
  */
 export function checkRow(fields: readonly string[], context: RowContext): RowOutcome {
   if (fields.length !== context.columns) return wrongColumns('the line', fields.length, ownColumns(context));
@@ -47,7 +47,7 @@ export function checkRow(fields: readonly string[], context: RowContext): RowOut
     : checkScalar(attribute, attribute.valueType, customerId, action, fields[2]!, context);
 }
 
-/** An empty action, and a line or a file without one, is UPSERT, in v2 as well: there every line replaces. */
+/** Reads an action. An empty or missing one is UPSERT, in v2 as well: there every line replaces. */
 function readAction(text = ''): Action | undefined {
   return text === '' ? 'UPSERT' : findAction(text);
 }
@@ -74,7 +74,7 @@ function checkScalar(
 
 const readWithComma = numberReader({ as: 'number', decimal: ',' });
 
-/** A number whose decimals stand behind the mark that is set; behind a comma, as the mapping of a sync reads them. */
+/** Parses a number with this decimal separator; a comma is read as in the mapping of a sync. */
 function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValue> {
   if (decimal === ',' && text !== '') {
     const reading = readWithComma(text);
@@ -87,8 +87,8 @@ function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValu
 }
 
 /**
- * A date; where it is set, of a midnight its day, and of a day its midnight in UTC: spreadsheets don't distinguish
- * them.
+ * Parses a date. If `dates` is lenient, a midnight is accepted as its day, and a day as its midnight in UTC:
+ * spreadsheets don't distinguish them.
  */
 function parseDateWith(dates: DateRule, type: 'Date' | 'Datetime', text: string): ParsedValue<ScalarValue> {
   const parsed = parseAttributeValue(type, text);
@@ -122,13 +122,13 @@ function checkSet(
   return refused(parsed.errorType, parsed.message, customerId, key);
 }
 
-/** `what` has another number of columns than it has names for. */
+/** Refuses a row (`what`) with the wrong number of columns. */
 export function wrongColumns(what: string, found: number, names: readonly string[]): RefusedRow {
   const message = `${what} has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${names.length} (${names.join()})`;
   return { kind: 'failed', errorType: 'PARSING_FAILED', message };
 }
 
-/** The names of the columns that a row has once those of an error file are taken off. */
+/** Returns the names of a row's columns, without those of an error file. */
 export function ownColumns({ columns }: Pick<ImportFormat, 'columns'>): string[] {
   return columnNames({ columns, hasErrorColumns: false });
 }

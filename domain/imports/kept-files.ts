@@ -1,21 +1,20 @@
 import { refuse } from '../core/refusal.ts';
 
-/** Bytes of the files of imports that may be kept at once: of one System of Records, and of all of an entity. */
+/** Maximum bytes of import files that are kept at once for one System of Records, and for a whole entity. */
 export type KeptLimits = { bytesPerSor: number; bytesPerEntity: number };
 
 /**
- * Bytes of kept files, and when the first of them is deleted; null: none of their imports has ended. `underWay`: bytes
- * of uploads that are being received, the one that is looked at among them.
+ * Bytes of kept files, and when the first is deleted (null: none of their imports has ended). `underWay`: bytes of
+ * uploads that are being received, including this one.
  */
 export type Kept = { bytes: number; freesAt: Date | null; underWay?: number };
 export type KeptFiles = { ofSor: Kept; ofEntity: Kept };
 
-/** How soon to look again while none of the imports has ended. */
+/** Seconds until the next look if none of the imports has ended. */
 const RETRY_SECONDS = 60;
 
 /**
- * Refuses `more` bytes that would bring what is kept beyond a limit. With 429 and not 413: the file may well be small,
- * and has a place once others are gone.
+ * Refuses `more` bytes beyond a limit. Answers 429 and not 413: the file may be small, and fits once others are gone.
  */
 export function refuseBeyond(
   { ofSor, ofEntity }: KeptFiles,

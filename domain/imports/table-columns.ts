@@ -6,29 +6,23 @@ import { MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
  * cells.
  */
 
-/**
- * How the caller of an import names the columns of a table: the customer's, and for each other one the key of its
- * attribute.
- */
+/** Column mapping of an import: the customer's column, and the attribute's key for each other one. */
 export type ColumnMapping = { customer: string; attributes: Record<string, string> };
 
-/** How many columns an import may map to attributes. */
+/** Maximum number of columns that an import may map. */
 export const MAX_MAPPED_COLUMNS = 1_000;
 
-/** Where a header has the columns of a mapping; columns count from 1. */
+/** Positions of the mapping's columns in a header; columns count from 1. */
 export type TableLayout = {
   /** Columns up to the last one with a name. */
   named: number;
-  /**
-   * Columns that a row may have: those of the header; in a sheet all, since a value there can't have slipped to the
-   * right.
-   */
+  /** Maximum columns of a row: those of the header; in a sheet all, because a value there cannot slip to the right. */
   width: number;
   customer: number;
   /** Missing in imports of older versions. */
   customerName?: string;
   cells: TableColumn[];
-  /** Columns that the mapping leaves out: their number, and the first names. */
+  /** Number and first names of the columns that the mapping leaves out. */
   ignoredCount: number;
   ignored: string[];
 };
@@ -87,9 +81,7 @@ export function findLayout(
   };
 }
 
-/**
- * Finds the columns of a name; if there is none, those that differ from it in case, composition or white space alone.
- */
+/** Finds the columns with a name; if there is none, those that differ only in case, composition or white space. */
 function columnFinder(names: readonly string[]): (wanted: string) => number[] {
   const columns = names.map((name, at) => ({ name, column: at + 1 }));
   const exact = Map.groupBy(columns, ({ name }) => name);

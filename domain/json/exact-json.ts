@@ -1,7 +1,9 @@
-/** A JSON number that a double would not keep digit for digit; JSON.stringify writes the text again. */
+/** Parses JSON without losing digits of its numbers. */
+
+/** A JSON number that a double cannot hold exactly; JSON.stringify writes its text again. */
 type ExactNumber = { readonly rawJSON: string };
 
-/** A number as it was written: one that a double would not keep. */
+/** Makes a number that keeps its digits. */
 export function exactNumber(digits: string): ExactNumber {
   return engine.rawJSON(digits);
 }
@@ -14,17 +16,16 @@ const engine = JSON as unknown as {
   parse(text: string, reviver?: Reviver): unknown;
 };
 
-/** What may be a number: after a name, in an array, or alone. Within texts it is none, which only costs time. */
+/** Possible numbers: after a name, in an array, or alone. A match inside a text only costs time. */
 const MAYBE_NUMBER = /(?:^|"\s*:|[,[])\s*(-?\d[\d.eE+-]*)/g;
 /**
- * Whether some number may not be written as a double's text is: it is long, has an exponent, ends with zeros behind the
- * point, is tiny, or is -0. One look over the whole text costs less than to take out each number.
+ * Numbers that a double may write differently: long ones, those with an exponent, zeros at the end of decimals, tiny
+ * ones, and -0. One search over the whole text costs less than checking each number.
  */
 const MAYBE_INEXACT = /(?:^|"\s*:|[,[])\s*-?(?:\d[\d.]{14}|\d+(?:\.\d*)?[eE]|\d+\.\d*0(?![\d.])|0\.0{5}|(?<=-)0)/;
 /**
- * Parses as JSON.parse does, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write. A
- * member named
- * `__proto__` stays one, as any other: code that copies members must define it, not assign it.
+ * Parses as JSON.parse does, but numbers keep their digits for `numberText` and JSON.stringify. A member named
+ * `__proto__` stays a member, so code that copies members must define it, not assign it.
  */
 export function parseExactJson(text: string): unknown {
   if (!MAYBE_INEXACT.test(text) || keepsItsNumbers(text)) return engine.parse(text);
@@ -33,7 +34,7 @@ export function parseExactJson(text: string): unknown {
   );
 }
 
-/** Whether each number comes out of a double as it went in: a reviver takes several times as long. */
+/** Returns whether doubles keep all numbers. A reviver takes several times as long. */
 function keepsItsNumbers(text: string): boolean {
   for (const [, digits] of text.matchAll(MAYBE_NUMBER)) {
     if (String(Number(digits)) !== digits) return false;
@@ -41,13 +42,13 @@ function keepsItsNumbers(text: string): boolean {
   return true;
 }
 
-/** A number of `parseExactJson` as it was written; undefined for all else. */
+/** Returns a number of `parseExactJson` as it was written; undefined for any other value. */
 export function numberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   return engine.isRawJSON(value) ? value.rawJSON : undefined;
 }
 
-/** Whether a parsed value is an object of JSON: no array, and no number that keeps its digits. */
+/** Returns whether a parsed value is a JSON object: no array, and no number that keeps its digits. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }

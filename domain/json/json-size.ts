@@ -1,14 +1,10 @@
+/** Limits of the size of JSON values. */
 import { numberText } from './exact-json.ts';
 
-/**
- * Elements of arrays and members of objects that a body may have, all together, where its operation says nothing else.
- */
+/** Default maximum number of elements of arrays and members of objects in a body, all together. */
 export const MAX_ELEMENTS = 20_000;
 
-/**
- * Tells what is wrong with the size of a JSON value, whatever it means; null: nothing. Looks at `maxElements` elements
- * at most.
- */
+/** Returns what is wrong with the size of a JSON value, or null. Looks at `maxElements` elements at most. */
 export function shapeError(
   value: unknown,
   { maxElements, maxNesting }: { maxElements: number; maxNesting: number },
@@ -30,14 +26,13 @@ export function shapeError(
 }
 
 /**
- * Returns the bytes of a JSON value as a column of Postgres gives it back: jsonb puts a space behind each comma and
- * colon, and writes all digits of a number, 309 for 1e308. Stops once they are more than `most`.
+ * Returns the bytes of a JSON value as Postgres returns it from jsonb, which adds a space behind each comma and colon
+ * and writes all digits of a number, 309 for 1e308. Stops once they exceed `most`.
  */
 export function storedBytes(value: unknown, most: number): number {
   if (typeof value === 'string') return Buffer.byteLength(JSON.stringify(value));
   if (typeof value === 'number') return digitsOf(value);
   if (typeof value !== 'object' || value === null) return String(value).length;
-  // It keeps its digits.
   const digits = numberText(value);
   if (digits !== undefined) return digits.length;
   let bytes = 2;
@@ -49,7 +44,7 @@ export function storedBytes(value: unknown, most: number): number {
   return bytes === 2 ? 2 : bytes - 2;
 }
 
-/** Characters of a number without an exponent. */
+/** Returns the number of characters of a number without an exponent. */
 function digitsOf(value: number): number {
   const [mantissa = '', exponent] = String(value).split('e');
   if (exponent === undefined) return mantissa.length;

@@ -1,39 +1,37 @@
+/** Parses large JSON texts in pieces, so that other work gets its turn. */
 import { exactNumber } from './exact-json.ts';
 import { type JsonPiece, JsonScan, type LargeJson, skipSpace } from './scan-json.ts';
 
-/** How much is parsed, or looked over, in one go. */
+/** Number of bytes that are parsed or scanned in one go. */
 const PIECE_BYTES = 128 * 1024;
-/**
- * Begins a string that stands for a number. UTF-8 can't spell it, so of all texts only one that escapes it begins so.
- */
+/** Start of a string that replaces a number. UTF-8 cannot contain it, so only a text that escapes it begins with it. */
 const NUMBER_MARK = '\uDFFF\uDFFF';
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const OPEN_BRACE = '{'.charCodeAt(0);
 
 export type ParseOptions = {
   maxNesting: number;
-  /** Numbers keep their digits, as those of `parseExactJson`. */
+  /** Keeps the digits of numbers, as `parseExactJson` does. */
   exactNumbers?: boolean;
   /**
-   * The treatment of members named `__proto__`, however they are spelled: they are left out, the text is refused with a
-   * `ProtoError`, or they are kept as members of their own. By default they are left out.
+   * Treatment of members named `__proto__`, however they are spelled: left out (the default), refused with a
+   * `ProtoError`, or kept as own members.
    */
   proto?: 'leave out' | 'refuse' | 'keep' | undefined;
 };
 
 export class NestingError extends Error {}
 
-/** A member is named `__proto__`, by which careless code would change an object's prototype. */
+/** A member is named `__proto__`, which in careless code changes an object's prototype. */
 export class ProtoError extends Error {
   override readonly name = 'ProtoError';
 }
 
-/** How a refusal says it. */
 export const SAY_PROTO = 'must not have a member named __proto__';
 
 /**
- * Throws a `NestingError` for a JSON text whose arrays and objects nest deeper. It costs little for a text with few of
- * them.
+ * Throws a `NestingError` for a JSON text whose arrays and objects nest deeper than `maxNesting`. Costs little for a
+ * text with few of them.
  */
 export function checkNesting(text: string, maxNesting: number): void {
   if (!hasMoreOpened(text, maxNesting)) return;
@@ -42,7 +40,7 @@ export function checkNesting(text: string, maxNesting: number): void {
   if (scan.nesting > maxNesting) throw new NestingError();
 }
 
-/** Whether so many brackets and braces stand in a text that it may nest deeper than `levels`. */
+/** Returns whether a text has enough brackets and braces to nest deeper than `levels`. */
 function hasMoreOpened(text: string, levels: number): boolean {
   let opened = 0;
   for (const bracket of ['{', '[']) {
@@ -52,9 +50,8 @@ function hasMoreOpened(text: string, levels: number): boolean {
 }
 
 /**
- * The value of a JSON text in UTF-8, for little more than JSON.parse costs. Yields after each piece of work of a few
- * milliseconds, so that a caller may let others go between. Throws a `NestingError` before anything is parsed, a
- * `SyntaxError`, and a `ProtoError`.
+ * Parses a JSON text in UTF-8, at little more than the cost of JSON.parse. Yields after every few milliseconds of work.
+ * Throws a `NestingError` before anything is parsed, a `SyntaxError`, or a `ProtoError`.
  */
 export function* parseJson(
   bytes: Buffer,
@@ -73,7 +70,7 @@ export function* parseJson(
   return yield* parseLarge(text, whole, scan.large);
 }
 
-/** The same at once, for short texts. */
+/** Parses a short text at once. */
 export function parseJsonAtOnce(bytes: Buffer, options: ParseOptions): unknown {
   const parsing = parseJson(bytes, options);
   for (;;) {
@@ -85,7 +82,7 @@ export function parseJsonAtOnce(bytes: Buffer, options: ParseOptions): unknown {
 type Proto = NonNullable<ParseOptions['proto']>;
 type Large = ReadonlyMap<number, LargeJson>;
 
-/** An array or object whose pieces are parsed one by one. */
+/** Parses an array or object piece by piece. */
 function* parseLarge(text: JsonText, { start, end, pieces }: LargeJson, large: Large): Generator<void, unknown> {
   const { bytes } = text;
   const isObject = bytes[start] === OPEN_BRACE;
@@ -94,7 +91,7 @@ function* parseLarge(text: JsonText, { start, end, pieces }: LargeJson, large: L
   const object: Record<string, unknown> = {};
   const arrays: unknown[][] = [];
   for (const piece of pieces) {
-    // Nothing between two commas.
+    // Two commas with nothing between them.
     if (pieces.length > 1 && skipSpace(bytes, piece.start) >= piece.end) throw new SyntaxError();
     const parsed =
       piece.large === null
@@ -107,7 +104,7 @@ function* parseLarge(text: JsonText, { start, end, pieces }: LargeJson, large: L
   return isObject ? object : ([] as unknown[]).concat(...arrays);
 }
 
-/** As Object.assign, but a member named `__proto__` stays one. */
+/** Adds members as Object.assign does, but keeps a member named `__proto__`. */
 function addMembers(object: Record<string, unknown>, more: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(more)) {
     if (name === '__proto__')
@@ -116,7 +113,7 @@ function addMembers(object: Record<string, unknown>, more: Record<string, unknow
   }
 }
 
-/** The array or object with one item, whose value is large. */
+/** Parses an array or object whose one item has a large value. */
 function* parseItem(
   text: JsonText,
   piece: JsonPiece,
@@ -134,9 +131,9 @@ function* parseItem(
 /** Parses pieces of a text, in their order. */
 class JsonText {
   readonly bytes: Buffer;
-  /** Of those that a double may not keep: starts and ends, in turns. */
+  /** Starts and ends, in turns, of numbers that a double may not keep. */
   readonly #numbers: readonly number[];
-  /** `keep` also where there can be no such member. */
+  /** `keep` also if the text has no such member. */
   readonly #proto: Proto;
   #nextNumber = 0;
 
@@ -146,12 +143,10 @@ class JsonText {
     this.#proto = proto;
   }
 
-  /** Throws a `SyntaxError`. */
   parse(before: string, start: number, end: number, after: string): unknown {
     const first = this.#nextNumber;
     const hasNumbers = this.#numbers[first]! < end;
-    // What is to stand around a piece, one character each, has its place in the bytes: a piece lies within brackets or
-    // commas.
+    // The characters around a piece replace bytes of the text: a piece lies within brackets or commas.
     const isPiece = before.length === 1 && after.length === 1;
     const text =
       isPiece && !hasNumbers ? this.#enclosed(before, start, end, after) : before + this.#marked(start, end) + after;
@@ -159,10 +154,7 @@ class JsonText {
     return this.#proto !== 'keep' || this.#nextNumber > first ? withoutMarks(value, this.#proto) : value;
   }
 
-  /**
-   * Two characters of ASCII stand in for those around, for as long as the text is read: it need not be copied again to
-   * get them.
-   */
+  /** Writes two ASCII characters around a piece while it is read, so that it is not copied. */
   #enclosed(before: string, start: number, end: number, after: string): string {
     const { bytes } = this;
     const [left, right] = [bytes[start - 1]!, bytes[end]!];
@@ -181,7 +173,7 @@ class JsonText {
     for (; numbers[this.#nextNumber]! < end; this.#nextNumber += 2) {
       const [from, to] = [numbers[this.#nextNumber]!, numbers[this.#nextNumber + 1]!];
       const digits = this.bytes.toString('latin1', from, to);
-      if (!NUMBER.test(digits)) continue; // JSON.parse will say so
+      if (!NUMBER.test(digits)) continue; // JSON.parse refuses it
       marked += `${this.bytes.toString('utf8', at, from)}"${NUMBER_MARK}${digits}"`;
       at = to;
     }
@@ -190,8 +182,8 @@ class JsonText {
 }
 
 /**
- * The same value, changed in place: with numbers where marked strings are, and without members named `__proto__` unless
- * they are kept.
+ * Returns the value, changed in place: marked strings become numbers, and members named `__proto__` go unless they are
+ * kept.
  */
 function withoutMarks(value: unknown, proto: Proto): unknown {
   if (typeof value === 'string') return value.startsWith(NUMBER_MARK) ? numberOf(value) : value;

@@ -1,17 +1,18 @@
+/** Values of `parseExactJson` as JSON for Postgres and for the wire. */
 import { numberText } from './exact-json.ts';
 import { isKeptByDouble } from '../text/number-value.ts';
 import { storable } from '../text/text-limits.ts';
 
-/** A number that a double would round stands as its text. */
+/** A JSON value; a number that a double would round is a text. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
 /**
- * A value of `parseExactJson` as plain JSON that Postgres can store: a number that a double would round becomes its
+ * Returns a value of `parseExactJson` as JSON that Postgres can store: a number that a double would round becomes a
  * text, and texts and names lose NUL and halves of surrogate pairs. It must not nest deeply: see `mostJsonBytes`.
  */
 export function plainJson(value: unknown): Json {
   if (typeof value === 'string') return storable(value);
-  if (typeof value === 'number') return value + 0; // -0 is 0; it was read digit for digit
+  if (typeof value === 'number') return value + 0; // -0 is 0; it was read exactly
   if (typeof value !== 'object' || value === null) return (value ?? null) as Json;
   const digits = numberText(value);
   if (digits !== undefined) return isKeptByDouble(digits) ? Number(digits) + 0 : digits; // -0 is 0
@@ -22,8 +23,8 @@ export function plainJson(value: unknown): Json {
 }
 
 /**
- * A value of `parseExactJson` whose numbers are those of JSON.parse, but for those that a double would round: these
- * become their text.
+ * Returns a value of `parseExactJson` with the numbers of JSON.parse, except that numbers a double would round become
+ * texts.
  */
 export function withRoundedAsText(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -33,14 +34,14 @@ export function withRoundedAsText(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withRoundedAsText(member)]));
 }
 
-/** A number of `parseExactJson` is no longer than this unless it is kept as its text. */
+/** Maximum length of a number of `parseExactJson` that is not kept as text. */
 const NUMBER_BYTES = 25;
-/** A character's escape: \u and four digits. */
+/** Length of a character's escape: \u and four digits. */
 const ESCAPE_BYTES = 6;
 
 /**
- * How many bytes a value of `parseExactJson` has at most as JSON, which costs less to tell than how many it has;
- * infinite where arrays and objects nest deeper than so many levels, NaN if a member is named `__proto__`.
+ * Returns an upper bound of a value's size as JSON, which is cheaper than its exact size; Infinity if it nests deeper
+ * than `levels`, NaN if a member is named `__proto__`.
  */
 export function mostJsonBytes(value: unknown, levels: number): number {
   if (typeof value === 'string') return value.length * ESCAPE_BYTES + 2;

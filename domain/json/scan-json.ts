@@ -1,68 +1,69 @@
+/** Scans a JSON text before it is parsed: its depth, its large values, and numbers that need care. */
+
 const [QUOTE, BACKSLASH, COMMA, COLON, UNDERSCORE] = codesOf('"\\,:_');
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = codesOf('[]{}');
 const [MINUS, PLUS, POINT, ZERO, NINE, E, CAPITAL_E] = codesOf('-+.09eE');
-/** Four of them, as a word. */
+/** A quote and a backslash, four times in one word. */
 const [QUOTES, BACKSLASHES] = [0x22222222, 0x5c5c5c5c];
 const NO_WORDS = new Int32Array(0);
 const [SPACE, TAB, LINE_FEED, RETURN] = codesOf(' \t\n\r');
 
-/** A double keeps every number of so many digits, and writes it alike. */
+/** Digits that a double always keeps and writes in the same way. */
 const MAX_PLAIN_DIGITS = 15;
 
 export type ScanOptions = {
-  /** Deeper nesting ends the scan. */
+  /** Depth at which the scan ends. */
   maxNesting: number;
-  /** Finds numbers that a double may not keep digit for digit. */
+  /** Finds numbers that a double may not keep exactly. */
   exactNumbers: boolean;
-  /** Arrays and objects that are longer, in bytes, are cut into pieces of this length or a little more. */
+  /** Size in bytes above which arrays and objects are cut into pieces of about this size. */
   pieceBytes: number;
 };
 
 /**
- * Elements of an array, or members of an object with their names, that stand side by side, without the commas around;
- * or a single one whose value is large and starts at `large`.
+ * Consecutive elements of an array or members of an object, without the commas around them; or a single one whose value
+ * is large and starts at `large`.
  */
 export type JsonPiece = { start: number; end: number; large: number | null };
 
-/** An array or object, from its bracket at `start` to behind its other one; its pieces in their order. */
+/**
+ * An array or object, from its opening bracket at `start` to `end` behind its closing one, with its pieces in order.
+ */
 export type LargeJson = { start: number; end: number; pieces: JsonPiece[] };
 
 /**
- * What one look over the bytes of a JSON text finds, before anything of it is parsed: it costs less than JSON.parse,
- * whatever the text. The text need not be sound. What stands within strings doesn't count.
+ * Scans the bytes of a JSON text in one pass, before anything is parsed. It costs less than JSON.parse for any text.
+ * The text may be invalid. Content of strings does not count.
  */
 export class JsonScan {
-  /** Of arrays and objects within each other: how deep. */
+  /** Maximum depth of arrays and objects. */
   nesting = 0;
-  /** Whether a string begins with an underscore. */
   hasUnderscored = false;
-  /** Whether a string has a backslash. */
   hasEscapes = false;
   /** Numbers that a double may not keep: start and end, in turns. */
   readonly inexact: number[] = [];
-  /** By their starts. */
   readonly large = new Map<number, LargeJson>();
   readonly #options: ScanOptions;
-  /** What is open, from the outermost; the first stands for the text. */
+  /** Open arrays and objects, from the outermost; the first stands for the text. */
   readonly #open: Level[] = [new Level()];
   #depth = 0;
   #at = 0;
-  /** Where the element or member begins that is looked at. */
+  /** Start of the current element or member. */
   #item = 0;
-  /** A comma here or behind ends the piece. */
+  /** Index from which the next comma ends the piece. */
   #cutsFrom = Infinity;
 
   constructor(options: ScanOptions) {
     this.#options = options;
   }
 
-  /** Goes on to `until`, or a little further: tokens are not cut. Returns whether there is more. */
+  /** Scans up to `until`, or a little further: tokens are not cut. Returns whether there is more. */
   continue(bytes: Uint8Array, until: number): boolean {
     const { maxNesting, exactNumbers, pieceBytes } = this.#options;
     const open = this.#open;
     const end = Math.min(until, bytes.length);
     const words = wordsOf(bytes);
-    // All that changes from byte to byte is local: members of an object take twice the time.
+    // Local variables: private members take twice the time.
     let [at, depth, item, cutsFrom] = [this.#at, this.#depth, this.#item, this.#cutsFrom];
     for (; at < end; at += 1) {
       const byte = bytes[at]!;
@@ -110,14 +111,13 @@ export class JsonScan {
   }
 }
 
-/** An array or object that is open; `item` and `cutsFrom` are those where it goes on. */
+/** An open array or object; `item` and `cutsFrom` are restored when the scan returns to it. */
 class Level {
   start = 0;
   item = 0;
   cutsFrom = Infinity;
-  /** Where the piece begins that is looked at. */
   #piece = 0;
-  /** Where the large value of that piece starts. */
+  /** Start of the large value in this piece. */
   #large: number | null = null;
   #pieces: JsonPiece[] = [];
 
@@ -139,7 +139,7 @@ class Level {
     this.#large = null;
   }
 
-  /** What is looked at has a large value: it is a piece by itself. */
+  /** Makes the current item, which has a large value, a piece of its own. */
   setApart(start: number): void {
     if (this.item > this.#piece) this.cut(this.item - 1);
     this.#large = start;
@@ -152,13 +152,13 @@ class Level {
   }
 }
 
-/** Four bytes at a time; none where they don't begin at a multiple of four. */
+/** Returns the bytes as words of four; none if they don't begin at a multiple of four. */
 function wordsOf({ buffer, byteOffset, length }: Uint8Array): Int32Array {
   return byteOffset % 4 === 0 ? new Int32Array(buffer, byteOffset, length >> 2) : NO_WORDS;
 }
 
 /**
- * Where the next quote or backslash is, or the end: strings are most of a text, and so are skipped four bytes at a
+ * Returns the index of the next quote or backslash, or the end. Strings are most of a text, so it skips four bytes at a
  * time.
  */
 function findStop(bytes: Uint8Array, words: Int32Array, from: number): number {
@@ -170,7 +170,7 @@ function findStop(bytes: Uint8Array, words: Int32Array, from: number): number {
   for (; index < words.length; index += 1) {
     const quoted = words[index]! ^ QUOTES;
     const escaped = words[index]! ^ BACKSLASHES;
-    // Taking one from each byte borrows from above only where one is zero.
+    // Subtracting one from each byte borrows from above only where one is zero.
     if ((((quoted - 0x01010101) & ~quoted) | ((escaped - 0x01010101) & ~escaped)) & 0x80808080) break;
   }
   for (at = index << 2; at < bytes.length; at += 1) {
@@ -185,7 +185,7 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Whatever is of a number, also of one that is none: the parser refuses it. */
+/** Returns the end of a number, valid or not: the parser refuses an invalid one. */
 function endOfNumber(bytes: Uint8Array, start: number): number {
   let at = start + 1;
   for (; at < bytes.length; at += 1) {
@@ -196,7 +196,9 @@ function endOfNumber(bytes: Uint8Array, start: number): number {
   return at;
 }
 
-/** A double's text is the same: short, no exponent, no zero at the end behind a point, neither tiny nor -0. */
+/**
+ * Returns whether a double has the same text: short, no exponent, no zero at the end of decimals, neither tiny nor -0.
+ */
 function isPlainNumber(bytes: Uint8Array, start: number, end: number): boolean {
   const isNegative = bytes[start] === MINUS;
   const first = isNegative ? start + 1 : start;

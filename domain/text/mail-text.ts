@@ -1,37 +1,39 @@
-/** Code points of an identifier in a mail. */
+/** Text of mails: lines, columns, paragraphs and reasons of failures. */
+
+/** Maximum code points of an identifier in a mail. */
 export const MAX_NAME = 60;
 
-/** Names with their counts, a line each, in columns. */
+/** Returns names with their counts, one a line, in columns. */
 export function aligned(counts: [string, number][]): string[] {
   const names = Math.max(...counts.map(([name]) => name.length));
   const digits = Math.max(...counts.map(([, count]) => thousands(count).length));
   return counts.map(([name, count]) => `  ${name.padEnd(names)}  ${thousands(count).padStart(digits)}`);
 }
 
-/** Commas between thousands, whatever the machine's language. */
+/** Formats a number with commas between thousands, whatever the machine's language. */
 export function thousands(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Control characters, line ends of Unicode, and marks that turn the direction of writing. */
+/** Control characters, Unicode line ends, and marks that change the direction of writing. */
 const UNPRINTED = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069\s]+/gu;
 
-/** Text on one line, cut to `max` code points. */
+/** Returns a text on one line, cut to `max` code points. */
 export function oneLine(text: string, max: number = Infinity): string {
   const line = text.toWellFormed().replaceAll(UNPRINTED, ' ').trim();
   if (line.length <= max) return line;
-  // So many UTF-16 units hold more than `max` code points, if the line does.
+  // This number of UTF-16 units holds more than `max` code points, if the line does.
   const codePoints = Array.from(line.slice(0, max * 2 + 2));
   return codePoints.length <= max ? line : `${codePoints.slice(0, max - 1).join('')}…`;
 }
 
-/** The text of a mail by its paragraphs, each a text or its lines; one without lines is left out. */
+/** Returns a mail's text from its paragraphs, each a text or its lines. Empty paragraphs are left out. */
 export function mailText(paragraphs: readonly (string | readonly string[])[]): string {
   const texts = paragraphs.map((lines) => [lines].flat()).filter((lines) => lines.length > 0);
   return `${texts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
-/** What made a run fail, by the status of its failure. An outside system's own words stay with the run. */
+/** Reasons why a run failed, by the status of its failure. An outside system's own words stay with the run. */
 const REASONS: Record<string, string> = {
   address_refused: 'Millrace may not reach the address that is set.',
   schema_changed: 'The fields of the source have changed.',
@@ -43,8 +45,8 @@ const REASONS: Record<string, string> = {
 };
 
 /**
- * Says in our own words why a run failed. A mail goes to addresses that anybody may have named: names, settings and
- * messages, which somebody else chose, would let them write to strangers in our name.
+ * Returns why a run failed, in our own words. A mail may go to addresses of strangers, so it contains no name, setting
+ * or message that a user chose.
  */
 export function reasonOf(status: string): string {
   return `${Object.hasOwn(REASONS, status) ? REASONS[status]! : 'It could not go on.'} The link shows the details.`;

@@ -1,4 +1,4 @@
-/** What is looked for at each place of a text: so many characters of a name. */
+/** Number of a name's characters that are searched at each position of a text. */
 const GRAM = 8;
 const BASE = 31;
 const BITS = 18;
@@ -7,9 +7,9 @@ const MASK = 2 ** BITS - 1;
 type Grams = { length: number; power: number; seen: Uint8Array; names: Map<string, number[]> };
 
 /**
- * Finds names in texts in one pass over each, however many names there are. Of a name there are the parts that all
- * stand in a text in which it stands; the numbers of such names come back, in no order. One without parts may stand in
- * any text.
+ * Finds names in texts in one pass over each text, for any number of names. A name is given by its parts, which all
+ * stand in a text that contains it. Returns the numbers of the names that a text may contain, in no order; a name
+ * without parts may be in any text.
  */
 export function createNameFinder(names: readonly (readonly string[])[]): (text: string) => Set<number> {
   const always = [...names.keys()].filter((name) => names[name]!.length === 0);
@@ -28,7 +28,7 @@ export function createNameFinder(names: readonly (readonly string[])[]): (text: 
   };
 }
 
-/** Of each name the piece that the fewest names share, so that a common beginning or domain costs nothing. */
+/** Returns for each name the piece that the fewest names share, so that a common beginning or domain costs nothing. */
 function gramsOf(names: readonly (readonly string[])[]): Grams[] {
   const shared = new Map<string, number>();
   for (const parts of names) {
@@ -69,7 +69,7 @@ function addTo({ seen, names }: Grams, gram: string, name: number): void {
   else names.set(gram, [name]);
 }
 
-/** A rolling hash (Karp and Rabin, 1987): most places of a text cost a few additions. */
+/** Yields matches by a rolling hash (Karp and Rabin, 1987): most positions of a text cost a few additions. */
 function* standingIn(text: string, { length, power, seen, names }: Grams): Generator<number> {
   let hash = 0;
   for (let at = 0; at < text.length; at += 1) {

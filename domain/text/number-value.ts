@@ -1,7 +1,9 @@
-/** The largest magnitude of a number: 2**63 - 1 (reference: Attribute value types). */
+/** Numbers as decimal texts of any length: reads them, and checks what a double keeps. */
+
+/** Largest magnitude of a number: 2**63 - 1 (reference: Attribute value types). */
 const MAX_MAGNITUDE = '9223372036854775807';
 const MAX_SIGNIFICANT_DIGITS = 38;
-/** Enough for every double, however small, and far from what Postgres's numeric refuses. */
+/** Enough for the smallest double, and far below the limit of Postgres's numeric. */
 const MAX_DECIMALS = 400;
 
 const PLAIN = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
@@ -10,9 +12,8 @@ const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?)(\d+))?$/;
 export type NumberReading = { ok: true; value: string } | { ok: false; message: string };
 
 /**
- * Reads a number in JSON's grammar into a decimal string without an exponent; nothing is rounded, and
- * a text without an exponent stays as it is. Refuses a magnitude over 2**63 - 1, over 38 significant
- * digits (zeros at either end don't count) and over 400 decimals.
+ * Reads a number in JSON's grammar into a decimal string without an exponent and without rounding. Refuses a magnitude
+ * over 2**63 - 1, over 38 significant digits (zeros at either end don't count) and over 400 decimals.
  */
 export function readNumber(text: string): NumberReading {
   if (text.length < MAX_MAGNITUDE.length && PLAIN.test(text)) return { ok: true, value: text };
@@ -33,14 +34,14 @@ export function readNumber(text: string): NumberReading {
   return { ok: true, value: exponentDigits === undefined ? text : sign + expand(significant, point) };
 }
 
-/** A backwards loop: the regular expression for this takes quadratic time on long runs of zeros. */
+/** Cuts zeros in a loop: a regular expression takes quadratic time on long runs of zeros. */
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (end > 0 && digits[end - 1] === '0') end -= 1;
   return digits.slice(0, end);
 }
 
-/** Clamped far beyond any record's length, so that no text can make it inexact. */
+/** Reads an exponent, limited far beyond any record's length so that it stays exact. */
 function readExponent(isNegative: boolean, digits: string): number {
   const exponent = Math.min(Number(digits), 1e9);
   return isNegative ? -exponent : exponent;
@@ -48,7 +49,7 @@ function readExponent(isNegative: boolean, digits: string): number {
 
 function isTooLarge(significant: string, point: number): boolean {
   if (point !== MAX_MAGNITUDE.length) return point > MAX_MAGNITUDE.length;
-  // Read as 0.<digits>, numbers compare as their digit strings do, of whatever length.
+  // As 0.<digits>, numbers compare as their digit strings do.
   return significant > MAX_MAGNITUDE;
 }
 
@@ -59,13 +60,13 @@ function expand(significant: string, point: number): string {
   return `${significant.slice(0, point)}.${significant.slice(point)}`;
 }
 
-/** Whether a double gives back each digit of a number in JSON's grammar, as 1.50 and 1e3 but not 9007199254740993. */
+/** Returns whether a double keeps each digit of a number in JSON's grammar: 1.50 and 1e3, but not 9007199254740993. */
 export function isKeptByDouble(text: string): boolean {
   const number = Number(text);
   return Number.isFinite(number) && canonical(text) === canonical(String(number));
 }
 
-/** The same for all ways of writing a number: its significant digits, and the power of ten. */
+/** Returns one form for all ways of writing a number: its significant digits, and the power of ten. */
 function canonical(text: string): string | undefined {
   const match = NUMBER.exec(text.replace('e+', 'e'));
   if (match === null) return undefined;

@@ -1,40 +1,35 @@
 import { closest, distance } from 'fastest-levenshtein';
 
-/**
- * Comparing two names costs the product of their lengths, and a body may hold thousands: longer ones are not compared.
- */
+/** Maximum length of names that are compared: a comparison costs the product of two lengths. */
 const COMPARED_CHARS = 64;
-/** Nor are more names than these. */
+/** Maximum number of names that are compared. */
 const COMPARED_NAMES = 500;
 const SHOWN_NAMES = 100;
 
-/** Says that a name is none of the known ones. */
+/** Says that a name is unknown, and lists the known ones. */
 export function sayUnknown(name: string, known: readonly string[]): string {
   const others = known.length > SHOWN_NAMES ? ` and ${known.length - SHOWN_NAMES} more` : '';
   return `is unknown${didYouMean(name, known)} There are ${known.slice(0, SHOWN_NAMES).join(', ')}${others}`;
 }
 
-/** The end of a sentence about a name that is none of the known ones. */
+/** Returns the end of a sentence about an unknown name. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   return nearest === null ? '.' : `: did you mean ${nearest}?`;
 }
 
-/** The known name that is the most like this one; null where it would cost much to find. */
+/** Returns the most similar known name; null if comparing would cost too much. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   const compared = known.slice(0, COMPARED_NAMES).filter(({ length }) => length <= COMPARED_CHARS);
   return name.length > COMPARED_CHARS || compared.length === 0 ? null : closest(name, compared);
 }
 
-/** Letters by which a name may differ from the one that was meant. */
+/** Maximum number of letters by which a misspelled name differs. */
 const MISSPELT_LETTERS = 2;
-/**
- * One of so many letters of a name at most: among short names most are near each other, and none is another one
- * misspelt.
- */
+/** Letters of a name for each misspelled one. Short names are all similar, so few of them are misspellings. */
 const LETTERS_PER_FAULT = 3;
 
-/** The known name of which this one is probably a misspelling; null if there is none. */
+/** Returns the known name that this one probably misspells, or null. */
 export function misspeltName(name: string, known: readonly string[]): string | null {
   const nearest = nearestName(name, known);
   if (nearest === null || nearest === name) return null;

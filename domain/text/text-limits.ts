@@ -1,7 +1,9 @@
-/** Strings, keys, customer ids and Set elements: at most so many Unicode code points (reference: Limits). */
+/** Limits of texts, in Unicode code points, and texts that Postgres can store. */
+
+/** Maximum length of Strings, keys, customer ids and Set elements, in Unicode code points (reference: Limits). */
 export const MAX_CODE_POINTS = 256;
 
-/** Whether `text` has more than `max` Unicode code points; an astral character counts once. */
+/** Returns whether `text` has more than `max` Unicode code points; an astral character counts once. */
 export function isLongerThan(text: string, max: number): boolean {
   if (text.length <= max) return false;
   if (text.length > max * 2) return true;
@@ -10,37 +12,37 @@ export function isLongerThan(text: string, max: number): boolean {
   return codePoints > max;
 }
 
-/** Whether Postgres can store `text`: neither NUL nor half a surrogate pair. */
+/** Returns whether Postgres can store `text`: neither NUL nor half a surrogate pair. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** The same of every text and every member's name of a JSON value. */
+/** Returns whether Postgres can store each text and each member's name of a JSON value. */
 export function isStorableJson(value: unknown): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;
   return Object.entries(value).every(([name, member]) => isStorable(name) && isStorableJson(member));
 }
 
-/** `text` with what Postgres can't store replaced. */
+/** Replaces what Postgres cannot store. */
 export function storable(text: string): string {
   return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
 /**
- * Cuts `text` to `max` UTF-16 units and makes it storable, for an error that shows what was found. Leaves out the word
- * that the limit would cut: an erasure searches texts for whole ids, and would not find a part of one.
+ * Cuts `text` to `max` UTF-16 units and makes it storable, for an error message. Leaves out the word that the limit
+ * would cut: an erasure searches texts for whole ids, and would not find a part of one.
  */
 export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string {
   return storable(text.slice(0, cutBetweenWords(text, max)));
 }
 
-/** Characters between words: they stand neither in an address nor in an id. */
+/** Characters between words: neither an address nor an id contains them. */
 const BETWEEN_WORDS = /[\s,;|"'`<>()[\]{}=&?…]/;
 
 /**
- * Where the word begins that a cut at `max` would go through; `max` if there is none, or the word is too long to be an
- * id.
+ * Returns the start of the word that a cut at `max` would break; `max` if there is none, or the word is too long to be
+ * an id.
  */
 function cutBetweenWords(text: string, max: number): number {
   if (text.length <= max) return max;
@@ -56,14 +58,14 @@ export function withoutCutWord(text: string): string {
   return text.length - from > MAX_CODE_POINTS ? text : text.slice(0, from);
 }
 
-/** Looks back no further than an id may be long. */
+/** Looks back no further than the maximum length of an id. */
 function lastWordBegins(text: string, end: number): number {
   let from = end;
   while (from > 0 && end - from <= MAX_CODE_POINTS && !BETWEEN_WORDS.test(text[from - 1]!)) from -= 1;
   return from;
 }
 
-/** A short quotation of `text` for an error's message. */
+/** Quotes the beginning of `text` for an error message. */
 export function quote(text: string): string {
   return text.length <= 60 ? `"${shorten(text)}"` : `"${shorten(text, 60)}…"`;
 }

@@ -1,3 +1,4 @@
+/** Crons: checks them, and lists the times when they run. */
 import { Cron, CronPattern } from 'croner';
 import { zoneClock } from './zone-clock.ts';
 
@@ -12,7 +13,7 @@ const FIELDS = [
   },
 ];
 
-/** Whole crons by name, as in Vixie's cron; @reboot means nothing here. */
+/** Nicknames of whole crons, as in Vixie's cron, without @reboot. */
 const NICKNAMES = new Map([
   ['@yearly', '0 0 1 1 *'],
   ['@annually', '0 0 1 1 *'],
@@ -26,7 +27,7 @@ const MAX_LENGTH = 256;
 const DAY_MINUTES = 1_440;
 const FIVE_PARTS = { mode: '5-part' } as const;
 
-/** What is wrong with a cron of five fields, or a nickname such as @daily, and what would be right. */
+/** Returns what is wrong with a cron of five fields or a nickname such as @daily, and what would be right. */
 export function cronError(cron: string): string | undefined {
   if (cron.length > MAX_LENGTH) return `takes up to ${MAX_LENGTH} characters`;
   const fields = fieldsOf(cron);
@@ -40,7 +41,7 @@ export function cronError(cron: string): string | undefined {
   return isEver ? undefined : 'never comes: its months have no such day';
 }
 
-/** Minutes between the two runs of a day (or of one day and the next) that are closest to each other. */
+/** Returns the minutes between the two runs, on one day or on two in a row, that are closest to each other. */
 export function closestRunsMinutes(cron: string): number {
   const { hour, minute } = new CronPattern(fieldsOf(cron).join(' '), undefined, FIVE_PARTS);
   const times = numbersIn(hour).flatMap((hours) => numbersIn(minute).map((minutes) => hours * 60 + minutes));
@@ -48,9 +49,9 @@ export function closestRunsMinutes(cron: string): number {
 }
 
 /**
- * When a valid cron comes after an instant, in order, by Vixie's rules where clocks change: one whose minute or hour
- * begins with * follows the clocks (what they leave out doesn't run, what they show twice runs twice); any
- * other runs once a time, at the end of the gap for a time that is left out, and first of two.
+ * Yields the runs of a valid cron after an instant, in order. Clock changes follow Vixie's rules: a cron whose minute
+ * or hour begins with * follows the clocks, so a skipped time does not run and a repeated one runs twice. Any other
+ * cron runs once a time: at the end of the gap for a skipped time, and at the first of two.
  */
 export function cronRuns(cron: string, zone: string, after: Date): Iterable<Date> {
   const fields = fieldsOf(cron);
@@ -59,7 +60,10 @@ export function cronRuns(cron: string, zone: string, after: Date): Iterable<Date
   return fixedRuns(fields.join(' '), zone, after);
 }
 
-/** croner drops a time in a gap that ends at midnight (Greenland's), so it gives times on the clocks only. */
+/**
+ * Yields runs at fixed times. croner only gets times of the clocks, since it drops a time in a gap that ends at
+ * midnight (Greenland's).
+ */
 function* fixedRuns(cron: string, zone: string, after: Date): Generator<Date> {
   const clock = zoneClock(zone);
   let last = after.getTime();
@@ -80,14 +84,14 @@ function fieldError(field: string, { name, takes }: (typeof FIELDS)[number]): st
   return `the ${name} can't be ${field}: it takes ${takes}; also *, lists as 1,3, ranges as 1-5, steps as */2 or 1-9/2`;
 }
 
-/** croner judges a field when it stands alone; its ? and + are not cron's. */
+/** Checks one field alone, as croner does; croner's ? and + are not part of cron. */
 function isField(field: string, position: number): boolean {
   if (!/^[\dA-Za-z*,/#-]+$/.test(field)) return false;
   try {
     new CronPattern(FIELDS.map((_, at) => (at === position ? field : '*')).join(' '), undefined, FIVE_PARTS);
     return true;
   } catch {
-    return false; // croner's way to say no
+    return false;
   }
 }
 

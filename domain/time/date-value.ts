@@ -1,3 +1,5 @@
+/** Dates and datetimes as texts: checks, reads and writes them. */
+
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const DATETIME = new RegExp(
   [
@@ -13,7 +15,7 @@ const FIRST_INSTANT = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_INSTANT = Date.parse('9999-12-31T23:59:59.999Z');
 const DAYS_IN_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Whether `text` is YYYY-MM-DD and a day of the (proleptic Gregorian) calendar, year 0001 to 9999. */
+/** Returns whether `text` is YYYY-MM-DD and a day of the (proleptic Gregorian) calendar, year 0001 to 9999. */
 export function isDate(text: string): boolean {
   const match = DATE.exec(text);
   if (match === null) return false;
@@ -27,10 +29,10 @@ function daysInMonth(year: number, month: number): number {
 }
 
 /**
- * Reads an ISO 8601 date and time into ISO in UTC with milliseconds; undefined when it is none. Seconds may be
- * left out, more than three decimals are cut, a space may stand for the T; the zone is Z, +01:00, +0100 or +01,
- * and UTC when left out. Refused: a date alone, days that don't exist, 24:00, leap seconds, and whatever falls
- * outside the years 0001 to 9999 of UTC.
+ * Reads an ISO 8601 date and time into ISO in UTC with milliseconds; returns undefined for any other text. Seconds are
+ * optional, more than three decimals are cut, and a space may replace the T. The zone is Z, +01:00, +0100 or +01, by
+ * default UTC. Refused are a date alone, days that do not exist, 24:00, leap seconds, and instants outside the years
+ * 0001 to 9999 of UTC.
  */
 export function readDatetime(text: string): string | undefined {
   const parts = DATETIME.exec(text)?.groups;
@@ -43,21 +45,19 @@ export function readDatetime(text: string): string | undefined {
   return writeDatetime(Date.parse(asWritten) + (sign === '-' ? offsetMs : -offsetMs));
 }
 
-/**
- * Returns the day of a date and time that is written as a midnight, whatever its zone; undefined for any other text.
- */
+/** Returns the day of a date and time written as a midnight, in any zone; undefined for any other text. */
 export function dayOfMidnight(text: string): string | undefined {
   const { date, hour, minute, second = '00', fraction = '' } = DATETIME.exec(text)?.groups ?? {};
   const isMidnight = `${hour}:${minute}:${second}` === '00:00:00' && !/[1-9]/.test(fraction);
   return isMidnight && readDatetime(text) !== undefined ? date : undefined;
 }
 
-/** Whether a date and time that `readDatetime` takes says its zone, which is UTC otherwise. */
+/** Returns whether a date and time that `readDatetime` accepts has a zone. */
 export function saysZone(datetime: string): boolean {
   return /[Zz+-]/.test(datetime.slice('YYYY-MM-DDTHH:MM'.length));
 }
 
-/** ISO in UTC with milliseconds; undefined outside the years 0001 to 9999. */
+/** Returns ISO in UTC with milliseconds; undefined outside the years 0001 to 9999. */
 export function writeDatetime(instantMs: number): string | undefined {
   return instantMs >= FIRST_INSTANT && instantMs <= LAST_INSTANT ? new Date(instantMs).toISOString() : undefined;
 }

@@ -1,10 +1,10 @@
-/** Whether the name is a zone of the IANA database, such as Europe/Paris; offsets and abbreviations are none. */
+/** Returns whether the name is a zone of the IANA database, such as Europe/Paris; offsets and abbreviations are not. */
 export function isTimeZone(name: string): boolean {
   if (!/^(?:UTC|[A-Z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)+)$/.test(name)) return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
   } catch {
-    return false; // Intl's way to say no
+    return false;
   }
 }

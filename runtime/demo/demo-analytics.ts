@@ -13,8 +13,8 @@ const STEPS = ['Product Viewed', 'Product Added', 'Order Completed'];
 const POLL_MS = 100;
 
 /**
- * Reads back what the app sent: how many people go from a product to an order, who does not, and all of it as a
- * spreadsheet.
+ * Shows analytics of the app's data: how many people go from a product to an order, who does not, and a spreadsheet of
+ * it.
  */
 export async function demoAnalytics(
   { client }: DemoServer,
@@ -34,7 +34,7 @@ export async function demoAnalytics(
   return { segment };
 }
 
-/** Returns its identifier. */
+/** Shows a funnel, and returns its identifier. */
 async function showFunnel(client: Client, app: string, say: Say): Promise<string> {
   const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2 as const, log_name: name }] }));
   const { identifier } = await client.createFunnel({ body: { name: 'From a product to an order', steps } });
@@ -58,7 +58,7 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<string
   return identifier;
 }
 
-/** Shows the people who leave a product behind as a segment that campaigns can use. Returns its identifier. */
+/** Shows a segment of people who leave a product behind, for campaigns. Returns its identifier. */
 async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<string> {
   const { identifier } = await client.createSegment({
     body: {
@@ -92,7 +92,7 @@ async function showSegment(client: Client, app: string, funnel: string, say: Say
   }
 }
 
-/** By its link, as anybody who has it can. */
+/** Fetches a file by its link, without a login. */
 async function fetchFile(link: string): Promise<Uint8Array> {
   for (;;) {
     const reply = await fetch(link);

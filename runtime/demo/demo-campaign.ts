@@ -6,12 +6,12 @@ import type { DemoServer } from './demo-server.ts';
 type Say = (text: string) => void;
 
 const POLL_MS = 100;
-/** Until its first wave. */
+/** Seconds until the first wave. */
 const SOON_SECONDS = 3;
 
 /**
- * Sends a campaign to a segment at the time that each device's clock shows: now to those in the app's zone, an hour
- * later to the others. Tells how many it reached, what is to come, and where its log is.
+ * Sends a campaign to a segment by each device's clock: now in the app's zone, an hour later in the others. Says how
+ * many devices it reached, what is to come, and where its log is.
  */
 export async function demoCampaign(
   { client }: DemoServer,
@@ -47,7 +47,7 @@ export async function demoCampaign(
   say(`Log of the app's campaigns: ${await fetchLog(client, app, began)}`);
 }
 
-/** The audience, once the first wave is out. */
+/** Waits for the first wave, and returns the audience. */
 async function untilSent(client: Client, campaign: string): Promise<{ count: number; optin: number; total: number }> {
   for (;;) {
     const { status, failure, reach } = await client.viewCampaign({ params: { campaign_identifier: campaign } });

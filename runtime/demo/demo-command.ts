@@ -4,11 +4,14 @@ import { promisify } from 'node:util';
 import { refuse } from '../../domain/core/refusal.ts';
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
-/** As the launcher of the command line loads it: a command starts a third sooner. */
+/** Loaded as the command line's launcher loads it: a command starts in two thirds of the time. */
 const COMPILE_CACHE = new URL('../compile-cache.ts', import.meta.url).href;
 const run = promisify(execFile);
 
-/** Returns what `millrace` prints in a terminal whose environment has `env`; a status other than 0 is refused. */
+/**
+ * Returns what `millrace` prints, run as from a terminal whose environment is `env`. Throws for an exit status other
+ * than 0.
+ */
 export async function millrace(env: Record<string, string>, args: string[]): Promise<string> {
   const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
   const kept = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE };

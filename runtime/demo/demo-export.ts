@@ -11,21 +11,21 @@ import type { DemoServer } from './demo-server.ts';
 import type { DemoSor } from './demo-sor.ts';
 
 type Say = (text: string) => void;
-/** Where it is exported to, and where the demo's files are. */
+/** The bucket, and the demo's files. */
 type DemoFolders = { bucket: DemoBucket; dataDir: string };
 
 const SUBFOLDER = 'demo';
 const ENCRYPTION_TYPE = 'AES-256-GCM';
 const KEY_BYTES = 32;
 const DATA = ['sessions', 'logs', 'details', 'locations', 'devices', 'crashes', 'attributes'];
-/** A run waits so long after the end of its window: docs/exports.md. */
+/** Time from the end of a run's window to its start: docs/exports.md. */
 const CLOSED_AFTER_MS = 30_000;
 const POLL_MS = 500;
 const POLLS_BETWEEN_WORDS = 20;
 
 /**
- * Exports what the app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it.
- * Where the bucket may not be reached, says why.
+ * Exports the app's data and that of the other flows, encrypted, into a bucket; decrypts and verifies it. If the bucket
+ * may not be reached, says why.
  */
 export async function demoExport(
   server: DemoServer,
@@ -79,7 +79,7 @@ async function makeExporter(
 }
 
 async function runNow(client: Client, { identifier: exporter }: DemoExporter, say: Say): Promise<ExportRun> {
-  // its window ends with the second before: what has just come is to be in it
+  // its window ends with the second before, and must include the latest data
   await delay(1_020 - (Date.now() % 1_000));
   const { identifier: id } = await client.runDataExporter({ params: { exporter_id: exporter } });
   say(`Export ${id} waits until 30 s after the end of its window: then all that was received in it is there`);

@@ -8,7 +8,7 @@ import { cut } from './demo-outcome.ts';
 import type { DemoBucket } from './demo-s3.ts';
 import type { DemoServer } from './demo-server.ts';
 
-/** `prefix`: where in the bucket its files lie. */
+/** `prefix`: the folder of its files in the bucket. */
 export type DemoExporter = { identifier: string; prefix: string; encryptionType: string; encryptionKey: string };
 
 type Say = (text: string) => void;
@@ -17,7 +17,7 @@ type Exported = { exporter: DemoExporter; bucket: DemoBucket; run: ExportRun; da
 const SHOWN_TYPE = 'logs';
 const LINES = 3;
 
-/** Shows the files that a run has put into the bucket, as their reader finds them, and the command to look again. */
+/** Shows what a run has put into the bucket, and the command to look again. */
 export async function showExported(server: DemoServer, exported: Exported, say: Say): Promise<void> {
   const { exporter, bucket, run, dataDir } = exported;
   const manifest = manifestSchema.parse(JSON.parse((await bucket.read(run.manifest_key!)).toString('utf8')));
@@ -60,7 +60,7 @@ export async function showExported(server: DemoServer, exported: Exported, say: 
   );
 }
 
-/** Returns the environment that the command line needs. */
+/** Returns the environment for the command line. */
 function environment({ url, token }: DemoServer, { bucket, exporter }: Exported): Record<string, string> {
   return {
     MILLRACE_URL: url,
@@ -91,7 +91,7 @@ async function download({ types }: ExportManifest, { bucket, run, dataDir }: Exp
   return path;
 }
 
-/** Returns the server's counts for the same window: rows that were there, and those that lie in the bucket. */
+/** Returns the server's reconciliation: the rows that existed, and the rows in the bucket. */
 async function reconciled(client: Client, { identifier }: DemoExporter): Promise<string> {
   const { items } = await client.reconcileExports({ params: { exporter_id: identifier }, query: { verify: true } });
   return items

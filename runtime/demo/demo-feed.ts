@@ -3,10 +3,10 @@ import { table } from '../../cli/core/table.ts';
 import { errorTable, outcome, readBack } from './demo-outcome.ts';
 import type { DemoSor } from './demo-sor.ts';
 
-/** One of those that the sample file brings. */
+/** A customer of the sample file. */
 const CUSTOMER = 'customer-3@example.com';
 
-/** Values that a shop sends as they change. One is no number; null removes a value. */
+/** Values that a shop feeds. One is not a number; null removes a value. */
 const VALUES = [
   { attribute_key: 'plan', attribute_value: 'platinum' },
   { attribute_key: 'interests', attribute_value: 'chess', action_type: 'ADD' },
@@ -14,7 +14,7 @@ const VALUES = [
   { attribute_key: 'newsletter', attribute_value: null },
 ].map((value) => ({ customer_id: CUSTOMER, ...value }));
 
-/** Feeds a few values as JSON, as a CRM integrator would, and tells what came of them. */
+/** Feeds a few values as JSON, as a CRM integrator would, and shows the result. */
 export async function demoFeed(client: Client, sor: DemoSor, say: (text: string) => void): Promise<void> {
   const { requestId } = await client.feedAttributeValues({
     body: { sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: VALUES },

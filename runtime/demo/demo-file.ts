@@ -1,6 +1,6 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 
-/** The attributes of the demo's System of Record; `legacy` is disabled. */
+/** Attributes of the demo's System of Records; `legacy` is disabled. */
 export const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
   ['plan', 'String'],
   ['orders', 'Number'],

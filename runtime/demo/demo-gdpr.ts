@@ -8,7 +8,7 @@ import type { DemoSor } from './demo-sor.ts';
 
 type Say = (text: string) => void;
 
-/** Values that a shop has of a person who leaves it: two values, and one that is no number. */
+/** Values of a customer who leaves the shop; one is not a number. */
 const VALUES = [
   ['plan', 'gold'],
   ['newsletter', true],
@@ -16,8 +16,8 @@ const VALUES = [
 ];
 
 /**
- * Somebody asks what is known of them, gets it, and leaves: shows the archive, the receipt of their deletion, verified
- * as anybody can who has the public key, and that nothing of them is taken in any more.
+ * Shows the rights of a person: the archive of their data, their erasure with its receipt, verified with the public
+ * key, and that new values of them are refused.
  */
 export async function demoGdpr(
   { url, token, client }: DemoServer,
@@ -57,7 +57,7 @@ function counts({ values: { ok, ignored, failed } }: FeedRequest): string {
   return `${VALUES.length} values = ${ok} ok + ${ignored} ignored + ${failed} failed`;
 }
 
-/** As the command says it first. */
+/** Returns the request's id from the command's first line. */
 function requestOf(said: string): string {
   return /^request (\S+)/m.exec(said)![1]!;
 }

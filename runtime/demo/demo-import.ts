@@ -2,7 +2,7 @@ import type { Client } from '../../api/client.ts';
 import { errorTable, outcome, readBack } from './demo-outcome.ts';
 import type { DemoSor } from './demo-sor.ts';
 
-/** Imports the sample file over HTTP, as a data engineer would, and tells what came of it. */
+/** Imports the sample file over HTTP, as a data engineer would, and shows the result. */
 export async function demoImport(client: Client, sor: DemoSor, say: (text: string) => void): Promise<void> {
   const { import_id: id } = await client.importAttributeValues({
     body: { sor_id: sor.identifier, api_key: sor.apiKey, skip_email: true },
@@ -23,7 +23,7 @@ const CUSTOMERS = 300;
 const PLANS = ['free', 'silver', 'gold', '"gold, ""founders"""'];
 const INTERESTS = ['running', 'cycling', 'music', 'cooking', 'travel'];
 
-/** Sound rows of 300 customers, then one bad row of each kind that a file can hold. */
+/** Returns valid rows of 300 customers, then one bad row of each kind. */
 function demoFile(): Buffer {
   const lines = [HEADER];
   for (let number = 0; number < CUSTOMERS; number += 1) lines.push(...soundRows(number));
@@ -49,7 +49,7 @@ function soundRows(number: number): string[] {
   ];
 }
 
-/** Each of them fails, or is ignored, for another reason. */
+/** Returns rows that fail, or are ignored, each for another reason. */
 function badRows(): string[] {
   const customer = 'customer-0@example.com';
   const long = 'x'.repeat(257);

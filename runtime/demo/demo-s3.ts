@@ -1,3 +1,4 @@
+/** The demo's S3, with one bucket. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { CreateBucketCommand, GetObjectCommand, S3Client, type S3ServiceException } from '@aws-sdk/client-s3';
@@ -6,14 +7,14 @@ import { keptSecret } from '../embedded/kept-secret.ts';
 import { startS3 } from '../embedded/s3.ts';
 import type { Say } from '../embedded/say.ts';
 
-/** A bucket of an S3 that runs on this machine. */
+/** A bucket of an S3 on this machine. */
 export type DemoBucket = {
   name: string;
   endpoint: string;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** Its objects, as files. */
+  /** The folder of its objects. */
   folder: string;
   read(key: string): Promise<Buffer>;
   stop(): Promise<void>;
@@ -24,7 +25,8 @@ const ACCESS_KEY_ID = 'millrace-demo';
 const SECRET_BYTES = 20;
 
 /**
- * Null, and the reason said, where the program can't be had. Its key stays: exporters of earlier demos go on with it.
+ * Returns null, and says why, if the program is not available. The key stays, because exporters of earlier demos use
+ * it.
  */
 export async function startDemoS3(dataDir: string, say: Say): Promise<DemoBucket | null> {
   const accessKeyId = ACCESS_KEY_ID;
@@ -67,7 +69,7 @@ export async function startDemoS3(dataDir: string, say: Say): Promise<DemoBucket
   }
 }
 
-/** An earlier demo in the same data folder has made it. */
+/** Makes the bucket unless an earlier demo in the same data folder has. */
 async function makeBucket(client: S3Client): Promise<void> {
   await client.send(new CreateBucketCommand({ Bucket: NAME })).catch((error: S3ServiceException) => {
     if (error.name !== 'BucketAlreadyOwnedByYou') throw error;

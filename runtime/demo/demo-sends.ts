@@ -7,16 +7,14 @@ type Say = (text: string) => void;
 
 const POLL_MS = 100;
 const shopper = (device: number) => `shopper-${device}@example.com`;
-/** Messages: one recipient gets no value for the order, one takes no pushes, and one never had the app. */
+/** One gets no value for the order, one takes no pushes, and one never had the app. */
 const MESSAGES = [
   ...[1, 3, 4, 5].map((device) => ({ user: shopper(device), templateVars: { order: 4_711 + device } })),
   { user: shopper(2) },
   { user: 'stranger@example.com', templateVars: { order: 4_710 } },
 ];
 
-/**
- * Sends a message to some of the app's people through the sandbox, and tells what became of each, and why one got none.
- */
+/** Sends a message to some of the app's people through the sandbox, and shows each outcome and its reason. */
 export async function demoSends({ client }: DemoServer, app: string, say: Say): Promise<void> {
   const { campaign_id: campaign } = await client.createCampaign({
     body: {

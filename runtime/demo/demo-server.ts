@@ -1,4 +1,4 @@
 import type { Client } from '../../api/client.ts';
 
-/** The demo's server, and who asks. */
+/** The demo's server and its user. */
 export type DemoServer = { url: string; token: string; client: Client };

@@ -1,7 +1,7 @@
 import type { Client } from '../../api/client.ts';
 import { DEMO_ATTRIBUTES } from './demo-file.ts';
 
-/** The System of Records that the demo's flows write to, and a key of it. */
+/** The System of Records that the demo's flows write to, with its API key. */
 export type DemoSor = { identifier: string; apiKey: string };
 
 export async function makeDemoSor(client: Client, say: (text: string) => void): Promise<DemoSor> {

@@ -8,7 +8,7 @@ import type { DemoSor } from './demo-sor.ts';
 type Say = (text: string) => void;
 
 const SAMPLE_LINES = 4;
-/** Mapping of the shop's fields; remarks stay where they are. */
+/** Maps all fields but remarks. */
 const MAPPING = {
   customer: { field: 'mail', type: 'user_id' },
   fields: [
@@ -22,7 +22,7 @@ const MAPPING = {
 
 /**
  * Syncs a shop's table with attributes: a dry run, a run, one that finds nothing to write, and one that finds two
- * changes. Where it can't be read, says why.
+ * changes. If the table cannot be read, says why.
  */
 export async function demoSync(
   { url, client }: DemoServer,
@@ -52,7 +52,7 @@ export async function demoSync(
   }
 }
 
-/** Its names hold the SoR's: those of an earlier demo in the same data folder are taken. */
+/** Names contain the SoR's, because those of an earlier demo in the same data folder exist. */
 async function makeSync(client: Client, sor: DemoSor, { settings, customers }: DemoShop, say: Say): Promise<string> {
   const name = `Demo shop for ${sor.identifier}`;
   const { identifier: connection } = await client.createConnection({ body: { name, connector: 'postgres', settings } });
@@ -89,7 +89,7 @@ async function runOf(
   return run;
 }
 
-/** Returns a table of what a dry run would write about some customers. */
+/** Returns a table of what a dry run would write for some customers. */
 async function sampleTable(client: Client, sync: string, run: SyncRun): Promise<string> {
   const { records } = await client.viewDryRunSample({ params: { sync_id: sync, run_id: run.run_id } });
   const lines = records
@@ -115,14 +115,14 @@ async function errorTable(client: Client, sync: string, run: SyncRun): Promise<s
 const SCHEMA = 'demo_shop';
 const CUSTOMERS = 500;
 
-/** Another system's table, as a sync finds it: texts where one would like numbers and dates, and names of its own. */
+/** Another system's table, with texts instead of numbers and dates, and names of its own. */
 const TABLE = `
   CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.customers (
     id integer PRIMARY KEY, mail text, plan_name text, orders_sum text, news text, birthday text, likes text, remarks text
   )`;
 
-/** Whatever an earlier demo changed is as it was. Four of the customers are no good, each for another reason. */
+/** Resets changes of an earlier demo. Four customers are invalid, each for another reason. */
 const ROWS = `
   INSERT INTO ${SCHEMA}.customers
   SELECT n, CASE n WHEN 120 THEN NULL ELSE 'shopper-' || n || '@example.com' END,
@@ -136,16 +136,16 @@ const ROWS = `
     news = excluded.news, birthday = excluded.birthday, likes = excluded.likes, remarks = excluded.remarks`;
 
 type DemoShop = {
-  /** Settings that a user would give a connection of the connector `postgres`. */
+  /** Settings of a connection with the connector `postgres`. */
   settings: object;
-  /** Customers, each a row. */
+  /** Number of customers, one a row. */
   customers: number;
-  /** Two of them change their plan. */
+  /** Changes the plan of two customers. */
   change(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** The database that a demo's shop lies in: the service's own, in a schema of its own. */
+/** Opens the demo shop: a schema in the service's own database. */
 async function openDemoShop(databaseUrl: string): Promise<DemoShop> {
   const db: Database = openDatabase({ url: databaseUrl, max: 1, name: 'millrace-demo' });
   await db.query(TABLE);
@@ -160,7 +160,7 @@ async function openDemoShop(databaseUrl: string): Promise<DemoShop> {
   };
 }
 
-/** As libpq reads an address: its parts stand in it, and whether it is encrypted among its parameters. */
+/** Reads an address as libpq does; its parameters say whether it is encrypted. */
 function settingsOf({ hostname: host, port, pathname, username, password, searchParams }: URL): object {
   return {
     host,

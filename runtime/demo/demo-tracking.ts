@@ -9,7 +9,7 @@ import type { DemoSor } from './demo-sor.ts';
 type Answer = IngestedCalls & { error_message?: string };
 
 /**
- * Makes an app, sends what its SDK would, and tells what came of it; returns the app's identifier. Its name holds the
+ * Makes an app, sends calls as its SDK would, and shows the result; returns the app's identifier. Its name contains the
  * SoR's.
  */
 export async function demoTracking(
@@ -34,7 +34,7 @@ export async function demoTracking(
   return app;
 }
 
-/** As an SDK does: the key is the user of Basic authentication. */
+/** Sends a batch as an SDK does: the key is the user of Basic authentication. */
 async function send(url: string, key: string, batch: object[]): Promise<Answer> {
   const reply = await fetch(new URL('/v1/batch', url), {
     method: 'POST',
@@ -50,15 +50,15 @@ async function send(url: string, key: string, batch: object[]): Promise<Answer> 
 
 const DEVICES = 20;
 const VISITS = 2;
-/** Between the first visit's beginning and now. */
+/** Time from the first visit's beginning to now. */
 const SINCE_MS = 180 * MINUTE_MS;
-/** Longer than a session without an event lasts. */
+/** Longer than the timeout of a session. */
 const BETWEEN_VISITS_MS = 60 * MINUTE_MS;
 /** Every third device orders nothing. */
 const UNDECIDED = 3;
 /** Every fifth device takes no pushes. */
 const WITHOUT_PUSHES = 5;
-/** The device whose app crashes in its last visit. */
+/** Every seventh device crashes in the last visit. */
 const CRASHES_ON = 7;
 
 const PLACES = [
@@ -66,10 +66,10 @@ const PLACES = [
   { city: 'Brussels', country: 'BE', latitude: 50.85, longitude: 4.35 },
 ];
 
-/** An hour apart, so that a campaign by the clock of the device goes out in two waves. */
+/** An hour apart, so that a campaign by device clocks has two waves. */
 const ZONES = ['Europe/London', 'Europe/Paris'];
 
-/** Steps of a visit, a minute apart. */
+/** Steps of a visit, one a minute. */
 const STEPS: { type: string; name?: string; event?: string; properties?: object }[] = [
   { type: 'screen', name: 'Home' },
   ...['lamp', 'chair', 'table'].map((product) => ({ type: 'track', event: 'Product Viewed', properties: { product } })),
@@ -88,9 +88,7 @@ const CRASH = {
   },
 };
 
-/**
- * Returns calls of a shop's app about some visits, then calls that are no good, each for another reason, and one again.
- */
+/** Returns the calls of some visits, then bad calls, each with another fault, and one repeated call. */
 function demoCalls(now: number): object[] {
   const sound = Array.from({ length: DEVICES }, (_, nth) => nth + 1)
     .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now)))

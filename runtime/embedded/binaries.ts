@@ -1,3 +1,4 @@
+/** Finds programs that Millrace runs beside itself: on PATH, in the cache, or downloaded. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
@@ -15,24 +16,23 @@ import { type Say, seconds } from './say.ts';
 
 const run = promisify(execFile);
 
-/** A program that Millrace starts beside itself, and the ways to get it. */
+/** A program that Millrace runs beside itself, and the ways to get it. */
 export type Program = {
   name: string;
   version: string;
-  /** Prints a line that holds the program's name. */
+  /** Makes the program print a line with its name. */
   versionArguments: string[];
-  /** A .tar.gz that holds the program; by Go's names of systems and processors. */
+  /** Address of a .tar.gz with the program, by Go's names of systems and processors. */
   archiveUrl: (system: string, processor: string) => string;
   /**
    * SHA-256 of these archives in hex, by system and processor, such as `linux_amd64`. Without one for this machine
-   * nothing is downloaded:
-   * `go install` follows, whose sources Go verifies against its checksum database.
+   * nothing is downloaded, and `go install` follows, whose sources Go verifies against its checksum database.
    */
   checksums: Record<string, string>;
-  /** The folder in the archive that the program is in; default its top. */
+  /** The program's folder in the archive; default its top. */
   archiveFolder?: (system: string, processor: string) => string;
   goModule: string;
-  /** Advice for users who can't have it. */
+  /** Advice if the program is not available. */
   instead: string;
 };
 
@@ -40,22 +40,22 @@ export type FindOptions = {
   say: Say;
   cacheFolder?: string;
   path?: string;
-  /** How long a download may take to answer, ms; default ANSWER_MS. For tests. */
+  /** Maximum time until a download answers, in ms; default ANSWER_MS. For tests. */
   answerMs?: number;
 };
 
 type Found = { path: string; versionLine: string };
 type Attempt = { what: string; note?: string; find: () => Promise<Found> };
 
-/** How long a download may take to answer, and to arrive. */
+/** Maximum time until a download answers, and until it is complete. */
 export const ANSWER_MS = 5_000;
 const ARRIVE_MS = 300_000;
 const STILL_AT_IT_MS = 15_000;
 const PROCESSORS: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
 /**
- * The path of a program: from PATH, the cache, its official archive, or `go install`, in this order. Each
- * attempt is said as it happens, with its time; when none succeeds the error lists why.
+ * Returns the path of a program: from PATH, the cache, its official archive, or `go install`, in this order. Says each
+ * attempt with its time; if none succeeds, the error lists why.
  */
 export async function findProgram(
   program: Program,
@@ -97,7 +97,7 @@ export async function findProgram(
   );
 }
 
-/** The first on PATH that works: a broken one must not hide a good one. */
+/** Returns the first on PATH that works: a broken one must not hide a good one. */
 async function fromPath(program: Program, path: string): Promise<Found> {
   let reason: unknown = new Error('not there');
   for (const folder of path.split(delimiter).filter(Boolean)) {
@@ -112,7 +112,7 @@ async function fromPath(program: Program, path: string): Promise<Found> {
   throw reason;
 }
 
-/** A program that runs and names itself; one that does not is none. */
+/** Returns the program if it runs and prints its name. */
 async function checked(program: Program, path: string): Promise<Found> {
   if (!existsSync(path)) throw new Error('not there');
   const { stdout } = await run(path, program.versionArguments, { timeout: 10_000 }).catch(
@@ -130,7 +130,10 @@ async function checked(program: Program, path: string): Promise<Found> {
   };
 }
 
-/** Made in a folder aside and checked, then moved into place whole: two that race both end with a good one. */
+/**
+ * Makes the program in a separate folder, checks it, then moves it into place, so that two concurrent runs both
+ * succeed.
+ */
 async function intoCache(cached: string, make: (folder: string) => Promise<Found>): Promise<Found> {
   const cache = join(cached, '..');
   await makeFolder(cache, { mode: 0o700 });
@@ -149,7 +152,7 @@ const UNFINISHED = 'unfinished-';
 /** Longer than any download or build takes. */
 const ABANDONED_AFTER_MS = DAY_MS;
 
-/** Removes what a killed process left half-made. */
+/** Removes what killed processes left. */
 async function clearAbandoned(cache: string): Promise<void> {
   for (const entry of await readdir(cache)) {
     if (!entry.startsWith(UNFINISHED)) continue;
@@ -159,7 +162,7 @@ async function clearAbandoned(cache: string): Promise<void> {
   }
 }
 
-/** Nothing that came is unpacked, or run, before its checksum proves to be the pinned one. */
+/** Downloads the program. Nothing is unpacked or run before its checksum matches the pinned one. */
 async function download(program: Program, folder: string, answerMs: number): Promise<Found> {
   const machine = [platform(), PROCESSORS[arch()] ?? arch()] as const;
   const name = machine.join('_');
@@ -182,7 +185,7 @@ async function download(program: Program, folder: string, answerMs: number): Pro
   return checked(program, file);
 }
 
-/** Gives up soon where no answer comes, and says from where. Returns the SHA-256 of what came. */
+/** Fetches an address into a file, and fails soon if there is no answer. Returns the SHA-256. */
 async function fetchInto(url: URL, file: string, answerMs: number): Promise<string> {
   const unanswered = new AbortController();
   const timer = setTimeout(() => unanswered.abort(), answerMs);

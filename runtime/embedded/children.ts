@@ -1,3 +1,4 @@
+/** Child processes of the service: starts them, and ends those of earlier runs. */
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,16 +7,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CannotStart } from '../cannot-start.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-/** How long a child may take to end before it is killed. */
+/** Time that a child may take to end before it is killed. */
 const PATIENCE_MS = 20_000;
 
 export type Child = {
   hasEnded(): boolean;
-  /** Settles, with what to tell, when it ends without having been asked to. */
+  /** Resolves with a message when it ends without a call of `stop`. */
   lost: Promise<string>;
-  /** Ends it in good order; after PATIENCE_MS it is killed. */
+  /** Ends it in order; after PATIENCE_MS it is killed. */
   stop(): Promise<void>;
-  /** Says that it did not start, and the last that it wrote. */
+  /** Returns an error with the last lines of its log. */
   didNotStart(cause?: unknown): CannotStart;
 };
 
@@ -25,14 +26,14 @@ export type ChildSettings = {
   name: string;
   command: string;
   args: string[];
-  /** Signal that asks the child to end in good order. */
+  /** Asks the child to end in order. */
   stopSignal: NodeJS.Signals;
   options?: Pick<SpawnOptions, 'uid' | 'gid' | 'env' | 'cwd'>;
 };
 
 /**
- * Starts a child in a session of its own, so that Ctrl-C reaches only us and children end last. It is
- * recorded in the data folder, so that a start after SIGKILL finds it.
+ * Starts a child in its own session, so that Ctrl-C reaches only this process and children end last. Records it in the
+ * data folder, so that a start after SIGKILL finds it.
  */
 export function startChild({ dataDir, name, command, args, stopSignal, options }: ChildSettings): Child {
   const logPath = join(dataDir, `${name}.log`);
@@ -77,7 +78,7 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   clearTimeout(killer);
 }
 
-/** Ends the children that an earlier run of this data folder left behind, and no other process. Tells their names. */
+/** Ends the children that an earlier run of this data folder left, and no other process. Returns their names. */
 export async function endChildrenLeftBehind(dataDir: string, patienceMs = PATIENCE_MS): Promise<string[]> {
   const records = readdirSync(dataDir).filter((file) => file.startsWith(PREFIX) && file.endsWith(SUFFIX));
   const ended = await Promise.all(
@@ -94,7 +95,7 @@ export async function endChildrenLeftBehind(dataDir: string, patienceMs = PATIEN
 }
 
 async function end(child: ProcessIdentity, patienceMs: number): Promise<void> {
-  // Postgres takes SIGINT for its fast shutdown, and Temporal for the same as SIGTERM.
+  // SIGINT means a fast shutdown for Postgres, and the same as SIGTERM for Temporal.
   signal(child, 'SIGINT');
   const deadline = performance.now() + patienceMs;
   while (isAlive(child)) {
@@ -103,7 +104,7 @@ async function end(child: ProcessIdentity, patienceMs: number): Promise<void> {
   }
 }
 
-/** The child may end by itself just before. */
+/** Sends a signal; the child may just have ended. */
 function signal({ pid }: ProcessIdentity, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

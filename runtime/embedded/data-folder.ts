@@ -7,25 +7,28 @@ import { CannotStart } from '../cannot-start.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-/** Started as root, others may pass through the folder: Postgres runs as another user and has its own area in it. */
+/**
+ * Makes the data folder. When started as root, other users may pass through it: Postgres runs as another user, with its
+ * own area in it.
+ */
 export async function openDataFolder(folder: string): Promise<void> {
   await makeFolder(folder);
   await chmod(folder, isRoot ? 0o711 : 0o700);
 }
 
-/** A folder in the data folder, for this user alone. */
+/** Returns a folder in the data folder, for this user alone. */
 export function area(dataDir: string, name: string): string {
   const folder = join(dataDir, name);
   makeFolderSync(folder, { mode: 0o700 });
   return folder;
 }
 
-/** Another process that lives runs on this data folder. */
+/** Another running process uses this data folder. */
 export class DataFolderInUse extends CannotStart {
   override readonly name = 'DataFolderInUse';
 }
 
-/** Takes the data folder for this process, and returns how to give it back. */
+/** Locks the data folder for this process, and returns how to unlock it. */
 export function lockDataFolder(folder: string): () => void {
   const ownerPath = join(folder, 'lock.pid');
   const release = takeFileLock(join(folder, 'lock.db'));

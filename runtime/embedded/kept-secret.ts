@@ -3,8 +3,8 @@ import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * The secret that lies in the file `path` (mode 0600), drawn at the first call. It is on disk before it
- * is used, so that a crash can't lose the key of what was written with it.
+ * Returns the secret in the file `path` (mode 0600), which the first call makes. It is on disk before it is used, so
+ * that a crash cannot lose the key of what was written with it.
  */
 export async function keptSecret(path: string, draw: () => string): Promise<string> {
   if (!existsSync(path)) {

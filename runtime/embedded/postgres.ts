@@ -1,3 +1,4 @@
+/** The embedded Postgres: makes its cluster, starts it, and waits until it answers. */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chown, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -19,7 +20,7 @@ const READY_WITHIN_MS = 60_000;
 const STILL_AT_IT_MS = 15_000;
 const BETWEEN_TRIES_MS = 200;
 
-/** For a machine that it shares with everything else of Millrace; durable. */
+/** Durable, and sized for a machine that it shares with the rest of Millrace. */
 const SETTINGS: Record<string, string> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -35,8 +36,8 @@ const SETTINGS: Record<string, string> = {
 };
 
 /**
- * Its log quotes no value. The text of an ERROR does (`invalid input syntax for type integer: "…"`), so none
- * is written, and of what is above it no DETAIL or CONTEXT (after a crash: the statement that was running).
+ * Settings that keep values out of its log. The text of an ERROR quotes values (`invalid input syntax for type integer:
+ * "…"`), so ERRORs are not logged, and higher levels have no DETAIL or CONTEXT (after a crash: the running statement).
  */
 const QUOTES_NOTHING: Record<string, string> = {
   log_min_messages: 'log',
@@ -51,13 +52,13 @@ const QUOTES_NOTHING: Record<string, string> = {
 export type PostgresOptions = {
   dataDir: string;
   say: Say;
-  /** Over our own: by their names in postgresql.conf. */
+  /** Override our own, by their names in postgresql.conf. */
   settings?: Record<string, string>;
 };
 
 /**
- * Postgres from the npm package, with its data under `dataDir`. It listens on the loopback only, for a
- * password that lies in the data folder. Started as root, it runs as another user.
+ * Starts Postgres from the npm package, with its data under `dataDir`. It listens on the loopback only, with a password
+ * in the data folder. Started as root, it runs as another user.
  */
 export async function startPostgres({ dataDir, say, settings = {} }: PostgresOptions): Promise<EmbeddedPostgres> {
   const start = performance.now();
@@ -86,8 +87,8 @@ export async function startPostgres({ dataDir, say, settings = {} }: PostgresOpt
 }
 
 /**
- * One that was killed has ended for us as soon as it is a zombie; for Postgres its process id is in use until somebody
- * has waited for it. So a start that finds the data held is tried again, for READY_WITHIN_MS.
+ * A killed Postgres has ended for us once it is a zombie; for Postgres its process id is in use until its parent has
+ * waited for it. So a start that finds the data held is retried for READY_WITHIN_MS.
  */
 const HELD = '"postmaster.pid" already exists';
 
@@ -106,13 +107,13 @@ async function readyChild(url: string, say: Say, start: () => Child): Promise<Ch
   }
 }
 
-/** SQLSTATEs: it still replays what a crash left behind; the password is not the cluster's. */
+/** SQLSTATEs: still recovering after a crash; wrong password for this cluster. */
 const STARTING_UP = '57P03';
 const WRONG_PASSWORD = '28P01';
 const LOST_PASSWORD =
   'The embedded Postgres does not take the password in postgres.password: put the one of this data folder back.';
 
-/** Waits as long as it takes to recover, and READY_WITHIN_MS where nothing answers. */
+/** Waits for a recovery as long as it takes, and READY_WITHIN_MS if nothing answers. */
 async function ready(url: string, child: Child, say: Say): Promise<void> {
   const start = performance.now();
   let lastAnswer = start;
@@ -132,7 +133,7 @@ async function ready(url: string, child: Child, say: Say): Promise<void> {
   }
 }
 
-/** One connection: null, or why there was none. */
+/** Tries one connection; returns null or its error. */
 async function attempt(url: string): Promise<(Error & { code?: string }) | null> {
   const db = openDatabase({ url, max: 1, name: 'millrace-start' });
   try {
@@ -146,23 +147,22 @@ async function attempt(url: string): Promise<(Error & { code?: string }) | null>
 }
 
 const MAJOR = '18';
-/** The superuser of the cluster. */
 const USER = 'millrace';
-/** All that Postgres and initdb see of our environment. */
+/** The whole environment of Postgres and initdb. */
 const ENVIRONMENT = { LC_ALL: 'C', PATH: process.env.PATH ?? '' };
 
 const UNFINISHED = 'unfinished-';
 
 type ClusterSettings = {
   initdb: string;
-  /** Holds a folder per major version. */
+  /** Contains a folder per major version. */
   place: string;
   password: string;
   user: SystemUser;
   say: Say;
 };
 
-/** The folder of the database, made at the first start. Refuses one that another major version of Postgres made. */
+/** Returns the folder of the cluster, which the first start makes. Refuses one of another major version. */
 async function ensureCluster(settings: ClusterSettings): Promise<string> {
   const { place, say } = settings;
   const cluster = join(place, MAJOR);
@@ -188,7 +188,7 @@ function refuseOtherMajor(place: string, major: string): void {
   );
 }
 
-/** Made aside and complete before it gets its name: a kill in the middle leaves nothing half-made in the way. */
+/** Makes the cluster under another name and renames it when it is complete, so that a kill leaves nothing half-made. */
 async function makeCluster(cluster: string, { initdb, place, password, user }: ClusterSettings): Promise<void> {
   const aside = await mkdtemp(join(place, UNFINISHED));
   const passwordFile = join(aside, 'password');
@@ -208,7 +208,7 @@ async function makeCluster(cluster: string, { initdb, place, password, user }: C
       `--pwfile=${passwordFile}`,
       '--encoding=UTF8',
       '--data-checksums',
-      // Sorts by code point, and knows the letters of all scripts; the same on every system.
+      // Sorts by code point and knows the letters of all scripts, the same on every system.
       '--locale=C',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process by its id and the moment it started: ids are used again, pairs are not. */
+/** A process by its id and start: ids are used again, pairs are not. */
 export type ProcessIdentity = { pid: number; startedAt: string };
 
 export function identify(pid: number): ProcessIdentity | null {
@@ -9,12 +9,12 @@ export function identify(pid: number): ProcessIdentity | null {
   return startedAt === null ? null : { pid, startedAt };
 }
 
-/** True while this very process lives; a zombie does not. */
+/** Returns whether this very process lives; a zombie does not. */
 export function isAlive({ pid, startedAt }: ProcessIdentity): boolean {
   return identify(pid)?.startedAt === startedAt;
 }
 
-/** Field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); the boot tells ticks of two boots apart. */
+/** Returns field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)), with the boot, which makes it unique. */
 function startOnLinux(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

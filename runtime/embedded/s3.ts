@@ -1,3 +1,4 @@
+/** An embedded S3, for the demo and the tests. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findProgram, type Program } from './binaries.ts';
 import { type Child, startChild } from './children.ts';
@@ -19,7 +20,7 @@ export const s3Program: Program = {
   versionArguments: ['--help'], // its --version does not name it
   archiveUrl: (...machine) =>
     `https://github.com/versity/versitygw/releases/download/v${VERSION}/${archiveName(...machine)}.tar.gz`,
-  // SHA-256 of the release's archives, the same in ten public repositories that pin them.
+  // SHA-256 of the release's archives, identical in ten public repositories that pin them.
   checksums: {
     linux_amd64: '2ba2c734d10d2c4e651d03182cb4b246656bc735a2f282db7b0b73fba6073467',
     linux_arm64: 'b34051d33f5a9c457f790896acb7bd7d7e15ad8d92efb70616b924f37e401910',
@@ -31,12 +32,12 @@ export const s3Program: Program = {
   instead: 'use an S3 that runs',
 };
 
-/** As `uname` calls systems and processors. */
+/** Names systems and processors as `uname` does. */
 function archiveName(system: string, processor: string): string {
   return `versitygw_v${VERSION}_${system[0]!.toUpperCase()}${system.slice(1)}_${processor === 'amd64' ? 'x86_64' : processor}`;
 }
 
-/** An S3 on the loopback, with its objects as files under `dataDir`. */
+/** Starts an S3 on the loopback, with its objects as files under `dataDir`. */
 export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3Options): Promise<EmbeddedS3> {
   const command = await findProgram(s3Program, { say });
   const start = performance.now();
@@ -47,7 +48,7 @@ export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3
     name: 's3',
     command,
     stopSignal: 'SIGTERM',
-    // The one folder's path must not begin with the other's.
+    // Neither folder's path may begin with the other's.
     args: [
       '--port',
       `127.0.0.1:${port}`,
@@ -75,7 +76,7 @@ export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3
   return { endpoint, region: REGION, lost: child.lost, stop: child.stop };
 }
 
-/** Answers at all; who asks without a signature is refused. */
+/** Waits until it answers; it refuses requests without a signature. */
 async function ready(endpoint: string, child: Child): Promise<void> {
   const deadline = performance.now() + READY_WITHIN_MS;
   for (;;) {

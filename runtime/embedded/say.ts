@@ -1,7 +1,7 @@
-/** Says one line to whoever started the process. */
+/** Prints one line for the operator. */
 export type Say = (line: string) => void;
 
-/** The time since `start` (of performance.now()), for such a line. */
+/** Returns the time since `start` (of performance.now()), for such a line. */
 export function seconds(start: number): string {
   return `${((performance.now() - start) / 1000).toFixed(1)} s`;
 }

@@ -8,12 +8,14 @@ import { flushFolder, keptSecret } from './kept-secret.ts';
 const BYTES = 32;
 const NAME = 'secret-key';
 
-/** Stands in for MILLRACE_SECRET_KEY beside an embedded Postgres: drawn at the first start, kept in base64. */
+/**
+ * Returns the key that replaces MILLRACE_SECRET_KEY with an embedded Postgres: made at the first start, kept in base64.
+ */
 export async function keptSecretKey(dataDir: string): Promise<Buffer> {
   return readKey(join(dataDir, NAME));
 }
 
-/** The key that is to come in its place, where one was drawn. */
+/** Returns the key that is to replace it, if one was made. */
 export async function drawnSecretKey(dataDir: string): Promise<Buffer | undefined> {
   return existsSync(newPath(dataDir)) ? readKey(newPath(dataDir)) : undefined;
 }
@@ -22,7 +24,7 @@ export async function drawSecretKey(dataDir: string): Promise<Buffer> {
   return readKey(newPath(dataDir));
 }
 
-/** Puts the drawn key in the place of the one before, which older backups need; where that lies from now on. */
+/** Replaces the key by the new one. Older backups need the old key; returns its path. */
 export async function replaceSecretKey(dataDir: string): Promise<string> {
   const path = join(dataDir, NAME);
   const before = `${path}.before`;

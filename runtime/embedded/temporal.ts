@@ -1,3 +1,4 @@
+/** The embedded Temporal: its dev server, with all state in one file. */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
@@ -12,15 +13,15 @@ export type EmbeddedTemporal = { address: string; uiAddress: string | null } & P
 export type TemporalOptions = {
   dataDir: string;
   say: Say;
-  /** Without its page. */
+  /** Without its web page. */
   headless?: boolean;
   /** Registered before it is ready. */
   namespace?: string;
-  /** Whether a power cut may lose more than the last moment; default not. */
+  /** `off`: a power cut may lose more than the last moment. Default `normal`. */
   synchronous?: 'normal' | 'off';
 };
 
-const VERSION = '1.5.1'; // newer ones don't install by `go install`
+const VERSION = '1.5.1'; // newer ones cannot be installed by `go install`
 
 const temporalProgram: Program = {
   name: 'temporal',
@@ -28,8 +29,8 @@ const temporalProgram: Program = {
   versionArguments: ['--version'],
   archiveUrl: (system, processor) =>
     `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${system}_${processor}.tar.gz`,
-  // As https://github.com/cashapp/hermit-packages/blob/master/temporal-cli.hcl publishes them for these very addresses;
-  // three of them also stand in https://github.com/zph/hermit-packages, and are the same.
+  // Published by https://github.com/cashapp/hermit-packages/blob/master/temporal-cli.hcl for these addresses; three of
+  // them are also in https://github.com/zph/hermit-packages, and are the same.
   checksums: {
     linux_amd64: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
     linux_arm64: 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
@@ -43,12 +44,12 @@ const temporalProgram: Program = {
 const READY_WITHIN_MS = 60_000;
 
 /**
- * A write-ahead log takes a quarter of the time of the rollback journal, which is the default. What it may lose is the
- * last moment before a power cut: steps run again, and the sweep starts what Temporal does not know.
+ * A write-ahead log takes a quarter of the time of the rollback journal, the default. A power cut may lose the last
+ * moment: steps then run again, and the sweep starts what Temporal has lost.
  */
 const JOURNAL = 'journal_mode=wal';
 
-/** Temporal's dev server on the loopback, with its database file under `dataDir`. */
+/** Starts Temporal's dev server on the loopback, with its database file under `dataDir`. */
 export async function startTemporal({
   dataDir,
   say,
@@ -99,7 +100,7 @@ export async function startTemporal({
   return { address, uiAddress, lost: child.lost, stop: child.stop };
 }
 
-/** The file that holds all of Temporal's state. */
+/** Returns the file with all of Temporal's state. */
 export function temporalDatabase(dataDir: string): string {
   return join(dataDir, 'temporal', 'temporal.db');
 }

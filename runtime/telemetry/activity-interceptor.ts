@@ -1,3 +1,4 @@
+/** Wraps every step: metrics, one log line for each failure, and errors without values (law 1). */
 import { randomUUID } from 'node:crypto';
 import type { Context } from '@temporalio/activity';
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
@@ -14,22 +15,21 @@ import type { StepAttempts } from '../step-attempts.ts';
 import type { FaultRecord } from './fault-record.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Flows that are no jobs: each has the id of an entity as the input of its steps. */
+/** Flows without jobs: the input of their steps is an entity's id. */
 const FLOWS_OF_ENTITIES: Record<string, InternalErrorKind> = {
   feedAttributes: 'feed',
   refreshSegments: 'segments',
   aggregateReports: 'reports',
 };
 
-/** The interceptor watches steps with these. */
 export type Watch = {
   faults: FaultRecord;
   attempts: StepAttempts;
-  /** Ends the job of a step that kills its process. Returns true if its workflow continues, to mail the end. */
+  /** Ends the job of a step that kills its process. Returns whether its workflow continues, to mail the end. */
   giveUp(job: JobStep, step: string, reason: string): Promise<boolean>;
 };
 
-/** How soon a step looks again whether it may run alone, or whether it finds a place in line. */
+/** Time until a waiting step is retried. */
 const NEXT_TURN_MS = 2_000;
 
 function sayGivenUp(step: string, { kind, location }: JobStep, errorId: string): string {
@@ -39,10 +39,9 @@ function sayGivenUp(step: string, { kind, location }: JobStep, errorId: string):
 }
 
 /**
- * Around every step: its time and outcome as metrics, one line of log for each that fails, and law 1.
- * A refusal becomes a non-retryable failure that carries its code; anything else one that carries its
- * class and an id, under which the log tells more. An internal error is counted and recorded, and a job ends of which a
- * step kills its process again and again (law 11).
+ * Wraps every step: measures it, logs each failure, and keeps values out of errors (law 1). A refusal becomes a
+ * non-retryable failure with its code; any other error one with its class and an id, under which the log says more. An
+ * internal error is counted and recorded, and a job ends if one of its steps keeps killing its process (law 11).
  */
 export function activityInterceptor(log: Log, metrics: Metrics, { faults, attempts, giveUp }: Watch) {
   const giveUpStep = async (step: FailedStep, jobStep: JobStep): Promise<null> => {
@@ -101,7 +100,7 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
           }
           const errorId = randomUUID();
           const told = internalErrorOf(error);
-          // A step that was told to end may fail in any way.
+          // A canceled step may fail in any way.
           if (isInternal(error, info.attempt) && !cancellationSignal.aborted) {
             log.error({ ...where, errorId, ...told }, 'a step failed');
             metrics.countInternalError({ kind: step.kind, step: step.step });
@@ -116,7 +115,7 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
   });
 }
 
-/** Returns what a step works for, by the type of its workflow and its first argument. */
+/** Returns the job or flow of a step, by its workflow's type and its first argument. */
 function stepOf(
   { activityType: step, workflowType = '' }: Pick<Context['info'], 'activityType' | 'workflowType'>,
   input: unknown,
@@ -128,14 +127,13 @@ function stepOf(
   return { entityId: null, kind: 'upkeep', job: '', step };
 }
 
-/** Temporal tries the step again in a moment. */
+/** Makes Temporal retry the step in a moment. */
 function waits(): ApplicationFailure {
   return ApplicationFailure.create({ type: 'Waits', nonRetryable: false, nextRetryDelay: NEXT_TURN_MS });
 }
 
 /**
- * Null for a step that works for no job. A step with few attempts is the erasure of a location, which its second
- * argument names.
+ * Returns null for a step without a job. A step with few attempts is the erasure of a location, its second argument.
  */
 function jobStepOf(
   { entityId, job, step }: FailedStep,

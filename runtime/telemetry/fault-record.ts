@@ -8,20 +8,22 @@ import {
   upsertInternalError,
 } from '../../store/jobs/internal-errors.ts';
 
-/** Keeps internal errors of steps and requests in the database for as long as they last (law 11). */
+/** Records internal errors of steps and requests in the database while they last (law 11). */
 export type FaultRecord = {
   /** `id` leads to the log. */
   failed(step: FailedStep, id: string): Promise<void>;
-  /** The same of a step that is not tried again by itself. */
+  /** Records a step that is not retried by itself. */
   gaveUp(step: FailedStep, id: string): Promise<void>;
   /** The step has succeeded, or has ended for another reason. */
   settled(step: FailedStep, attempt: number): Promise<void>;
 };
 
-/** How often a process looks which errors others have recorded. */
+/** How often a process reads the errors that others have recorded. */
 const LOOK_EVERY_MS = 10_000;
 
-/** Where the database is away the log alone has the error: what lasts is recorded by the next attempt. */
+/**
+ * Records errors. If the database is away, only the log has them; an error that lasts is recorded by the next attempt.
+ */
 export function faultRecord(db: Database, log: Log): FaultRecord {
   let open = new Set<string>();
   let lookedAt = -Infinity;

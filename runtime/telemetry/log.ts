@@ -7,8 +7,8 @@ type LogOptions = { level: string; format?: 'json' | 'text'; destination?: Desti
 const SECRETS = ['authorization', 'cookie', 'headers', 'api_key', 'apiKey', 'password', 'secret', 'token', 'userToken'];
 
 /**
- * One JSON object a line, or as `text` a line for people. Fields that could hold a secret are struck out, and of an
- * error there is left what may be told: its class, code and frames.
+ * Creates a log with one JSON object a line, or as `text` a line for people. Fields that could hold a secret are
+ * redacted, and an error is reduced to its class, code and frames.
  */
 export function createLog({
   level,
@@ -23,7 +23,7 @@ export function createLog({
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: internalErrorOf },
       hooks: {
-        // Without a message pino takes the error's, and that may quote values.
+        // Without a message pino takes the error's, which may quote values.
         logMethod(args, method) {
           const [fields, message, ...rest] = args as [object | string, string?, ...unknown[]];
           if (typeof fields === 'object' && message === undefined) method.call(this, fields, '');

@@ -4,11 +4,11 @@ import type { GdprFigures } from '../../store/gdpr/across-entities.ts';
 type RequestSample = { method: string; route: string; status: number; seconds: number };
 type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; seconds: number };
 
-/** Measurements of this process, in Prometheus' text format. */
+/** Metrics of this process, in Prometheus' text format. */
 export type Metrics = {
   observeRequest(sample: RequestSample): void;
   observeActivity(sample: ActivitySample): void;
-  /** An error of Millrace itself, in a step of this kind of job or flow, or (kind `request`) in a route. */
+  /** Counts an error of Millrace itself, in a step of this kind of job or flow, or (kind `request`) in a route. */
   countInternalError(labels: { kind: string; step: string }): void;
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
   countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
@@ -16,7 +16,7 @@ export type Metrics = {
   countExportRuns(outcome: 'finished' | 'failed' | 'canceled'): void;
   countExportRows(rows: number): void;
   countCalls(outcome: 'accepted' | 'duplicate' | 'refused', calls: number): void;
-  /** Has the requests of people under way counted whenever it is asked for: each process tells the same. */
+  /** Counts running requests of people whenever metrics are read; each process reports the same. */
   followGdprRequests(count: () => Promise<GdprFigures>): void;
   text(): Promise<string>;
   contentType: string;
@@ -101,7 +101,7 @@ export function createMetrics(): Metrics {
 
 type Figure = GdprFigures[number];
 
-/** While the database is away none of them tells anything. */
+/** Reports no figures while the database is away. */
 function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures>): void {
   const follow = <Label extends string>(
     name: string,

@@ -1,3 +1,4 @@
+/** Traces by OpenTelemetry's protocol, without values (law 1). */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Attributes,
@@ -28,11 +29,11 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { TraceRequest } from '../../server/http/request-trace.ts';
 import type { Traces } from './traces.ts';
 
-/** Maximum duration of one call to the receiver, with its repetitions. */
+/** Timeout of one call to the receiver, with its retries. */
 const SEND_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 6_000;
 
-/** Temporal's interceptor tells the code of an error that has one, and else its name. */
+/** Records an error's code, or its name: all that Temporal's interceptor keeps. */
 const TELL_CLASS: ActivityInboundCallsInterceptor = {
   execute: (input, next) =>
     next(input).catch((error: unknown) => {
@@ -42,7 +43,8 @@ const TELL_CLASS: ActivityInboundCallsInterceptor = {
 };
 
 /**
- * Traces by OTLP over HTTP as JSON, to `endpoint` + /v1/traces. Once per process: OpenTelemetry's registry is global.
+ * Sends traces by OTLP over HTTP as JSON, to `endpoint` + /v1/traces. Once a process: OpenTelemetry's registry is
+ * global.
  */
 export function otlpTraces(
   { endpoint, serviceName }: { endpoint: string; serviceName: string },
@@ -64,17 +66,14 @@ export function otlpTraces(
     ],
     sinks: { exporter: makeWorkflowExporter(processor, resource) },
     async close() {
-      const sent = provider.shutdown().catch(() => {}); // said by the exporter
+      const sent = provider.shutdown().catch(() => {}); // the exporter says so
       await Promise.race([sent, delay(CLOSE_WITHIN_MS, undefined, { ref: false })]);
       for (const registry of [trace, context, propagation]) registry.disable();
     },
   };
 }
 
-/**
- * Attributes of a span that may be sent. All others stay here, since it may quote a value: messages, stacks, unknown
- * attributes.
- */
+/** Attributes of a span that are sent. Messages, stacks and unknown attributes may quote values, and are not. */
 const KEPT = new Set([
   'http.request.method',
   'http.route',
@@ -95,10 +94,9 @@ const KEPT = new Set([
 /** A number, or one word: a name, an id, a code, a route's pattern. */
 const WORD = /^[\w:/.*-]{1,200}$/;
 
-/** OpenTelemetry's ExportResultCode.SUCCESS. */
 const SUCCESS = 0;
 
-/** Hands over spans without what law 1 keeps in. Says once that they don't arrive, until they do again. */
+/** Exports spans without what law 1 forbids. Says once that they don't arrive, until they do again. */
 function bareExporter(to: SpanExporter, log: Pick<Log, 'warn'>): SpanExporter {
   let isArriving = true;
   return {
@@ -150,8 +148,8 @@ function isPlain(value: unknown): boolean {
 }
 
 /**
- * A span a request, by the names of OpenTelemetry's semantic conventions for HTTP servers. Of the caller's headers only
- * `traceparent` (W3C Trace Context) counts: `tracestate` and `baggage` may hold anything, and would reach Temporal.
+ * Makes a span a request, by OpenTelemetry's semantic conventions for HTTP servers. Reads only `traceparent` (W3C Trace
+ * Context): `tracestate` and `baggage` may hold anything, and would reach Temporal.
  */
 function requestTracer(): TraceRequest {
   const tracer = trace.getTracer('millrace');

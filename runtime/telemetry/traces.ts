@@ -2,13 +2,13 @@ import type { WorkflowClientInterceptor } from '@temporalio/client';
 import type { ActivityInterceptorsFactory, WorkerOptions } from '@temporalio/worker';
 import type { TraceRequest } from '../../server/http/request-trace.ts';
 
-/** Joins into one trace a request, the workflow it starts and the steps of that. */
+/** Joins a request, the workflow that it starts and the workflow's steps in one trace. */
 export type Traces = {
   traceRequest: TraceRequest;
   client: WorkflowClientInterceptor[];
   activities: ActivityInterceptorsFactory[];
-  /** Where workflows, which have no way out of their own, hand over their spans. */
+  /** Takes the spans of workflows, which have no I/O of their own. */
   sinks: NonNullable<WorkerOptions['sinks']>;
-  /** Sends what is left, within some seconds. */
+  /** Sends the remaining spans, within some seconds. */
   close(): Promise<void>;
 };

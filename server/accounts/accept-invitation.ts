@@ -21,20 +21,20 @@ import { refuseLink, withPasswordByLink } from './password-by-link.ts';
 
 type Acceptance = {
   token: string;
-  /** To be set for an account that comes into being, or that in force of one that exists. */
+  /** The password of a new account, or the current one of an existing account. */
   password: string;
   firstName?: string | undefined;
   lastName?: string | undefined;
   address: string;
 };
 
-/** The account whose password was checked, or the hash of the password that a new one gets. */
+/** The account with the checked password, or the hash of a new account's password. */
 type Account = { known: User } | { passwordHash: string };
 
 /**
- * Makes the owner of an invited address a member. The link proves the mailbox and no more: forwarded, or read by a
- * scanner, it must not do anything in the name of an account that exists. So its owner also gives the password in
- * force; a new account sets one.
+ * Makes the owner of an invited address a member. The link only proves access to the mailbox: forwarded, or read by a
+ * scanner, it must not act for an existing account. So its owner also gives the current password; a new account sets
+ * one.
  */
 export async function acceptInvitation(
   db: Database,
@@ -82,9 +82,7 @@ async function insertMember(
   });
 }
 
-/**
- * The inviter must still be an admin who has what is given: an invitation gives no more than its sender could give now.
- */
+/** Refuses unless the inviter is still an admin who could give these rights now. */
 async function refuseLostRights(tx: Tx, { entityId, invitedBy, rights, superadmin }: Invitation): Promise<void> {
   const inviter = await findMember(tx, entityId, String(invitedBy));
   const isAdmin = inviter && (inviter.admin || inviter.superadmin);
@@ -96,7 +94,7 @@ async function refuseLostRights(tx: Tx, { entityId, invitedBy, rights, superadmi
   }
 }
 
-/** The account as it was when its password was checked; one that came or went meanwhile is refused. */
+/** Returns the account as it was when its password was checked; refuses if it was deleted or created meanwhile. */
 async function findOrInsertUser(
   tx: Tx,
   { email, entityId, ...invited }: Invitation,

@@ -1,3 +1,4 @@
+/** Pages of mailed links: accept an invitation, set a password. */
 import * as api from '../../api/accounts/account-pages.ts';
 import {
   acceptedPage,

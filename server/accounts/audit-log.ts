@@ -66,7 +66,7 @@ function filterOf(secrets: Secrets, entityId: number, query: Filters): AuditFilt
   };
 }
 
-/** Who looked, and of whom if it was for a person; the filters by their names alone. */
+/** Audits a reading of the log: the reader, the person it was filtered by, and only the names of other filters. */
 function auditReading(
   tx: Queryable,
   who: { caller: Caller; address: string },

@@ -7,9 +7,9 @@ import { countAttempt } from './count-attempt.ts';
 import { verifyPassword } from './passwords.ts';
 
 /**
- * The user whom e-mail address and password belong to. An attempt is counted before the password is looked at, so
- * that none of many at once slips through; known and unknown accounts take the same time. Refuses with 401 and the
- * words of `wrong`, or with 429 after too many failures.
+ * Returns the user with this e-mail address and password. Each attempt is counted before the password is checked, so
+ * that concurrent attempts cannot exceed the limit; known and unknown accounts take the same time. Refuses with 401 and
+ * the words of `wrong`, or with 429 after too many failures.
  */
 export async function checkPassword(
   db: Queryable,
@@ -20,7 +20,7 @@ export async function checkPassword(
 ): Promise<User> {
   const network = networkOf(address);
   const user = await findUserByEmail(db, email);
-  // By the account that was found: whatever an address of mail is taken for by Postgres is counted together.
+  // Counts by the account found, so that all spellings that Postgres takes for one address count together.
   const account = user?.uid ?? email.toLowerCase();
   const byAddress: AttemptSubject = { kind: 'address', name: network };
   const byAccount: AttemptSubject = { kind: 'account', name: account };
@@ -30,6 +30,6 @@ export async function checkPassword(
   if (!user || !isRight) return refuse(401, 'unauthorized', wrong);
   await deleteFailures(db, byBoth);
   await deleteFailures(db, byAccount);
-  await deleteAttempt(db, byAddress); // this one was none; those before it stay
+  await deleteAttempt(db, byAddress); // this was no failure; earlier ones stay
   return user;
 }

@@ -8,8 +8,8 @@ const LOGINS = 'Too many failed logins';
 const RESETS = 'Too many new passwords were asked for';
 
 /**
- * How much of a kind there may be in its window. Of failed logins: an account from one address, an address, an account
- * wherever from. One address can't lock an owner out everywhere.
+ * Limits for each kind and window. Failed logins count for an account from one address, for an address, and for an
+ * account from all addresses, so one address cannot lock an owner out everywhere.
  */
 const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'account and address': { max: 10, words: LOGINS },
@@ -22,7 +22,7 @@ const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'invitations of an entity': { max: 100, words: 'The entity has mailed as many invitations as it may in a day' },
 };
 
-/** Counts one, and refuses with 429 what goes beyond the limit of its kind. */
+/** Counts an attempt, and refuses it with 429 beyond the limit of its kind. */
 export async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
   const { attempts, waitSeconds } = await insertAttempt(db, subject);
   const { max, words } = LIMITS[subject.kind];
@@ -30,7 +30,7 @@ export async function countAttempt(db: Queryable, subject: AttemptSubject): Prom
     refuse(429, 'too_many_requests', `${words}: try again in ${waitSeconds} s`, { retry_after: waitSeconds });
 }
 
-/** The same without a refusal: whether this one is within the limit. */
+/** Counts an attempt, and returns whether it is within the limit. */
 export async function isWithinLimit(db: Queryable, subject: AttemptSubject): Promise<boolean> {
   const { attempts } = await insertAttempt(db, subject);
   return attempts <= LIMITS[subject.kind].max;

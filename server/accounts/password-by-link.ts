@@ -5,7 +5,7 @@ import { networkOf } from '../http/network-of.ts';
 import { countAttempt } from './count-attempt.ts';
 import { hashPassword } from './passwords.ts';
 
-/** One refusal for a link that is unknown, used, withdrawn or expired: the caller can't learn which. */
+/** Refuses an unknown, used, withdrawn or expired link, without saying which. */
 export function refuseLink(): never {
   return refuse(
     404,
@@ -14,12 +14,12 @@ export function refuseLink(): never {
   );
 }
 
-/** `link` is the hash of its token, `address` the caller's of the network. */
+/** `link` is the hash of its token, `address` the caller's network address. */
 type LinkPassword = { link: Buffer; address: string; password: string };
 
 /**
- * Hashes a password that an open link sets, and does `work` with it. It is counted before, as a failed login is, until
- * the work is done: the holder of one link can't have the server hash without end.
+ * Hashes a password for an open link, and does `work` with it. Until the work is done it counts as a failed login, so
+ * that the holder of one link cannot make the server hash without end.
  */
 export async function withPasswordByLink<T>(
   db: Database,

@@ -15,9 +15,8 @@ import { countAttempt, isWithinLimit } from './count-attempt.ts';
 import { refuseLink, withPasswordByLink } from './password-by-link.ts';
 
 /**
- * Writes down that a link is wanted for the account of an address. The sweep finds out whether there is one: here,
- * known and unknown addresses take the same work. Beyond the limit of an address the answer is the same, and no mail
- * goes.
+ * Requests a link for the account of an address. The sweep finds out whether there is one, so that known and unknown
+ * addresses take the same time here. Beyond an address's limit the answer is the same, and no mail is sent.
  */
 export async function askForReset(db: Database, { email, address }: { email: string; address: string }): Promise<void> {
   await countAttempt(db, { kind: 'resets asked from an address', name: networkOf(address) });
@@ -25,7 +24,7 @@ export async function askForReset(db: Database, { email, address }: { email: str
   await insertPasswordReset(db, { email, address });
 }
 
-/** Sets the password of the account that an open link belongs to. It ends all its sessions, and all its other links. */
+/** Sets the password of an open link's account. Ends all its sessions and all its other links. */
 export async function confirmReset(
   db: Database,
   { token, password, address }: { token: string; password: string; address: string },
@@ -44,7 +43,7 @@ export async function confirmReset(
   );
 }
 
-/** An account is the same in all its entities: each gets an audit entry. */
+/** Writes an audit entry in each of the account's entities. */
 async function auditReset(tx: Tx, userId: number, address: string): Promise<void> {
   const user = (await findUser(tx, userId))!;
   for (const entityId of await listEntityIdsOf(tx, userId)) {

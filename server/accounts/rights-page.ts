@@ -19,7 +19,7 @@ effect at once. Admins [manage users and rights](users.md) by \`/api/users\`, an
 The last column names what a call writes into the audit log: its \`action\` and \`subject_kind\` there. A read that shows nothing
 secret may write none.`;
 
-/** The documentation of who may call what, and what of it the audit log keeps, in Markdown. */
+/** Returns the page about rights and the audit log, in Markdown. */
 export function rightsPage(operations: readonly Operation[]): string {
   return [
     INTRODUCTION,
@@ -36,7 +36,7 @@ export function rightsPage(operations: readonly Operation[]): string {
 
 function flagTable(operations: readonly Operation[]): string[] {
   const allowed = RIGHTS.filter((right) => operations.some((operation) => rightsOf(operation).includes(right)));
-  // Each call once, by the first of its rights.
+  // Each call once, under the first of its rights.
   const rows = allowed.flatMap((right) =>
     operations
       .filter((operation) => rightsOf(operation)[0] === right)

@@ -48,7 +48,7 @@ const revokeAServiceToken = route(api.revokeServiceToken, async ({ params: { tok
   return noResult();
 });
 
-/** Whose tokens a caller sees; null: everybody's. */
+/** Returns the creator whose tokens a caller sees; null for all. */
 function creatorSeenBy({ userId, admin, superadmin }: Caller): number | null {
   return admin || superadmin ? null : userId;
 }

@@ -40,7 +40,7 @@ const logout = route(api.logout, async (who, { db }) => {
   return noResult();
 });
 
-/** The entity asked for by id or identifier; else the preferred one, else the first. */
+/** Returns the entity with this id or identifier; by default the preferred one, else the first. */
 function chooseEntity(entities: Entity[], asked: number | string | undefined, preferedId: number | null): Entity {
   const active = entities.filter((entity) => entity.active);
   const chosen =

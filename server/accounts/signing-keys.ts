@@ -2,7 +2,7 @@ import * as api from '../../api/accounts/signing-keys.ts';
 import { JSON_HEADERS, Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-/** A verifier may keep the keys for an hour: a new one is published with the start that draws it. */
+/** Verifiers may cache the keys for an hour: a new key is published by the start that makes it. */
 const HEADERS = { ...JSON_HEADERS, 'cache-control': 'public, max-age=3600' };
 
 const listSigningKeys = route(

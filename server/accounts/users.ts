@@ -173,16 +173,15 @@ function showMember(member: Member): api.User {
   };
 }
 
-/** An admin takes only rights that they have. */
+/** Refuses to take away rights that the caller does not have. */
 function refuseTaking({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
   const missing = before.find((right) => !after.includes(right) && !rights.has(right));
   if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);
 }
 
 /**
- * An account is the same in all entities, so an admin changes the names of one that is of the own entity alone; the
- * refusal does not tell why. Links that set a password go to the address: who changes it can be the user, so only a
- * superadmin does.
+ * Refuses changes of an account by an admin of one of several entities, without saying why: an account is the same in
+ * all. Only a superadmin changes the address, because password links go there.
  */
 async function refuseAccountChange(
   tx: Queryable,
@@ -212,7 +211,7 @@ function refuseTakenEmail(): never {
   return refuseField('email', 'belongs to a user already');
 }
 
-/** Whether the user is a superadmin changes by superadmins only, and one always remains. */
+/** Refuses a change by anybody but a superadmin, and the removal of the last superadmin. */
 async function refuseSuperadminLoss(tx: Queryable, caller: Caller, member: Member, superadmin: boolean): Promise<void> {
   refuseSuperadminChange(caller, superadmin !== member.superadmin);
   if (superadmin || !member.superadmin) return;
@@ -220,7 +219,7 @@ async function refuseSuperadminLoss(tx: Queryable, caller: Caller, member: Membe
     refuse(400, 'bad_request', 'This is the last superadmin: make another user one first');
 }
 
-/** Holds within a transaction that has locked the members. */
+/** Refuses to remove the last admin. Call it in a transaction that has locked the members. */
 async function refuseLastAdmin(tx: Queryable, entityId: number, member: Member): Promise<void> {
   if (member.admin && (await countAdmins(tx, entityId)) === 1) {
     refuse(400, 'bad_request', 'This is the last admin of the entity: make another user one first');

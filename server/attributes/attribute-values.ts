@@ -23,7 +23,7 @@ const readCustomerAttributeValues = route(api.readCustomerAttributeValues, readV
 
 type Asked = Circumstances & { query: z.output<typeof api.ATTRIBUTE_VALUES.query>; caller: Caller };
 
-/** Shows the values by key, and writes down who read them. */
+/** Returns the values by key, and audits the reader. */
 async function readValues(
   { query, version, ...who }: Asked,
   { db, secrets }: RouteDependencies,
@@ -41,8 +41,7 @@ async function readValues(
 }
 
 /**
- * Of a SoR that is not custom, a device stands for whoever used it last, if anybody was named (reference: Customer
- * attribute values).
+ * Outside custom SoRs, returns the last named user of a device, if there is one (reference: Customer attribute values).
  */
 async function customerMeant(
   tx: Tx,
@@ -62,7 +61,7 @@ function showValue({ valueType, value, elements }: StoredValue): unknown {
   return value; // a Date becomes ISO in UTC with milliseconds
 }
 
-/** v2 also dates each element of a Set (reference: Customer attribute values). */
+/** Shows values; v2 also dates each element of a Set (reference: Customer attribute values). */
 function showDated(stored: StoredValue, version: ApiVersion): unknown {
   const dated = { value: showValue(stored), since: stored.since };
   return version === 2 && stored.elements ? { ...dated, elements: stored.elements } : dated;

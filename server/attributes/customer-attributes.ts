@@ -106,7 +106,7 @@ async function findVisible(
   return sor && isVisible(sor, version) ? { attribute, sor } : refuse(404, 'not_found', 'Customer attribute not found');
 }
 
-/** Looks again once the SoR is held: another request may have deleted the attribute meanwhile. */
+/** Finds the attribute again under the SoR's lock: another request may have deleted it. */
 async function lockVisible(
   tx: Queryable,
   entityId: number,
@@ -124,10 +124,7 @@ function refuseOtherThanCustom({ type }: SystemOfRecord): void {
   if (type !== 'custom') refuse(400, 'bad_request', 'Only the attributes of custom systems of records can be changed');
 }
 
-/**
- * A guessed type may become String, which takes all that a scalar may be: another type would not take the values that
- * are there.
- */
+/** Refuses a new type, except String for a guessed one: no other type takes all existing values. */
 function refuseOtherType({ isGuessed, valueType: own }: CustomerAttribute, valueType: ValueType): void {
   if (valueType === own || (isGuessed && valueType === 'String' && own !== 'Set')) return;
   const choice = isGuessed && own !== 'Set' && own !== 'String' ? `${own} or String` : own;

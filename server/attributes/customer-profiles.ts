@@ -1,4 +1,4 @@
-import { z } from 'zod';
+/** Customer profiles: their list, and the changes since a date. */
 import * as api from '../../api/attributes/customer-profiles.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
@@ -80,7 +80,7 @@ export const customerProfileRoutes: Route[] = [listProfiles, readProfile];
 
 type Changes = ReturnType<typeof streamProfileValues>;
 
-/** A page of what changed since a date. */
+/** Lists a page of changes since a date. */
 async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies, since: Date): Promise<Reply> {
   const {
     caller: { entityId },
@@ -91,7 +91,7 @@ async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies,
   const scan = cursor ?? (await begin(deps.db, since, filter.customerIds !== null));
   if (scan.log === undefined) await addPendingCustomers(deps.db, entityId);
   const { selection, changed, next } = await write(deps.db, async (tx) => {
-    // A scan that was left lying until the log forgot what it was to read next.
+    // The log no longer has what the scan was to read next.
     if (cursor?.log && !(await isLogKept(tx, cursor.log.receivedAt))) refuseParam('cursor', 'is too old: begin again');
     const selected = await findProfileSelection(tx, entityId, query);
     const from = scan.log === undefined ? { after: scan.after ?? null } : { log: scan.log };
@@ -113,7 +113,7 @@ async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies,
   });
 }
 
-/** By the change log, unless it does not reach back so far, or some customers are asked for by name. */
+/** Begins with the change log, unless it does not reach back far enough or customers are named. */
 async function begin(db: Queryable, date: Date, isByName: boolean): Promise<ChangesCursor> {
   const since = date.toISOString();
   const { now, until, isLogged } = await findScanStart(db, since);
@@ -124,13 +124,13 @@ function moved({ since, until, upTo }: ChangesCursor, cursor: ScanCursor): Chang
   return { since, until, upTo, ...('log' in cursor ? { log: cursor.log } : { after: cursor.after ?? undefined }) };
 }
 
-/** Nobody of whom nothing that is selected changed. */
+/** Leaves out customers without changes of selected values. */
 async function* withChanges(found: Changes, selection: ProfileSelection, applications: Applications) {
   const show = changedProfiles(selection, applications);
   for await (const one of found) if (one.values.length > 0) yield show(one);
 }
 
-/** Those who are asked for by name are written down one by one, a page of anybody as one entry. */
+/** Audits named customers one by one, and any other page as one entry. */
 async function auditPage(
   tx: Tx,
   { query, ...who }: AskedProfiles,

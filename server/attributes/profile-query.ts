@@ -4,7 +4,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 
 export type ProfileListQuery = z.output<typeof api.profileListQuery>;
 
-/** `why` is for the list of messages: `message` has the reference's words. */
+/** `why` goes into the list of messages; `message` has the reference's words. */
 export function refuseParam(name: keyof ProfileListQuery, why: string): never {
   const message = `Param ${name} is not valid`;
   return refuse(400, '400', message, {

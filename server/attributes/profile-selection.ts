@@ -7,14 +7,14 @@ import { refuseParam } from './profile-query.ts';
 /** A SoR as a member of a profile's `attributes`. */
 export type ProfileSor = { name: string; attributes: CustomerAttribute[] };
 
-/** What of each profile is shown; `values` is the same for the store. */
+/** Attributes that each profile shows; `values` is the same for the store. */
 export type ProfileSelection = { sors: ProfileSor[]; values: ValueSelection };
 
 type Asked = { sor_identifiers?: string[] | undefined; attribute_keys?: string[] | undefined };
 
 /**
- * The SoRs asked for, by default all, and of these the attributes asked for, by default all. `global` is always a
- * member; of the others those that have none of the keys asked for are left out. Refuses SoRs that are unknown.
+ * Returns the requested SoRs and attributes, by default all. `global` is always a member; other SoRs without a
+ * requested key are left out. Refuses unknown SoRs.
  */
 export async function findProfileSelection(
   db: Queryable,

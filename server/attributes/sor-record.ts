@@ -20,12 +20,15 @@ export function showAttribute(attribute: CustomerAttribute, sorType: SorType, ve
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
 }
 
-/** v3 knows no global SoR. */
+/** Returns whether a version shows the SoR: v3 has no global one. */
 export function isVisible({ type }: Pick<SystemOfRecord, 'type'>, version: ApiVersion): boolean {
   return version === 2 || type !== 'global';
 }
 
-/** `find` may also be the store's locking one. Refuses what is not there, another entity's, or not of this version. */
+/**
+ * Finds the SoR with `find`, which may lock it. Refuses a missing one, another entity's, or one that the version does
+ * not show.
+ */
 export async function findVisibleSor(
   db: Queryable,
   entityId: number,

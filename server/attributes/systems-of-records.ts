@@ -109,7 +109,7 @@ async function switchSor(
   return noResult();
 }
 
-/** Both are API errors (reference: States and transitions). */
+/** Refuses both as API errors (reference: States and transitions). */
 function refuseSwitch(sor: SystemOfRecord, disabled: boolean): void {
   if (sor.type === 'global' && disabled) refuse(400, 'bad_request', 'The global system of record cannot be disabled');
   if (sor.disabled === disabled) {

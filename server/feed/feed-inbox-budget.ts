@@ -1,16 +1,16 @@
 import type { Queryable } from '../../store/core/database.ts';
 import { findFeedInbox } from '../../store/feed/feed-requests.ts';
 
-/** How often an inbox is looked at; between two looks this process adds what it takes. */
+/** How often an inbox is measured; in between this process adds what it accepts. */
 const LOOK_EVERY_MS = 1_000;
 
-/** What may wait in one entity's inbox: requests, and bytes of their values. */
+/** Maximum requests in one entity's inbox, and bytes of their values. */
 type InboxLimits = { waitingRequests: number; waitingBytes: number };
 type Known = { requests: number; bytes: number; at: number };
 
 /**
- * What may still wait in an entity's inbox. It is looked at once a second, so several servers together may take in
- * somewhat more than the limit; what has been accepted is never dropped.
+ * Bounds an entity's inbox. It is measured once a second, so several servers together may accept somewhat more;
+ * accepted requests are never dropped.
  */
 export class FeedInboxBudget {
   readonly #db: Queryable;
@@ -22,7 +22,7 @@ export class FeedInboxBudget {
     this.#limits = limits;
   }
 
-  /** Counts a request of so many bytes; false if the inbox is full. */
+  /** Counts a request of this size; returns false if the inbox is full. */
   async take(entityId: number, bytes: number): Promise<boolean> {
     const known = await this.#look(entityId);
     if (known.requests >= this.#limits.waitingRequests || known.bytes >= this.#limits.waitingBytes) return false;
@@ -35,7 +35,7 @@ export class FeedInboxBudget {
     const before = this.#known.get(entityId);
     const known = await before;
     if (known && performance.now() - known.at < LOOK_EVERY_MS) return known;
-    // Another request may be looking already.
+    // Another request may be measuring already.
     if (this.#known.get(entityId) !== before) return this.#look(entityId);
     const looking = findFeedInbox(this.#db, entityId).then((found) => ({ ...found, at: performance.now() }));
     this.#known.set(entityId, looking);

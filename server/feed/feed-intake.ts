@@ -1,3 +1,4 @@
+/** Accepts requests of the JSON feed, many in one transaction. */
 import { type AuditEntry, insertAuditEntries } from '../../store/accounts/audit-log.ts';
 import { findSorsByApiKeys, type ShownKey, type SorOfKey } from '../../store/attributes/systems-of-records.ts';
 import { type Database, type Tx, write } from '../../store/core/database.ts';
@@ -5,7 +6,7 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../../store/feed/feed-requests.ts';
 import { microBatch } from '../http/micro-batch.ts';
 
-/** A request to accept; `answer` makes its answer in the transaction that accepts it. */
+/** A request to accept; `answer` makes its answer in the same transaction. */
 type Intake = {
   entityId: number;
   request: NewFeedRequest;
@@ -16,18 +17,18 @@ type Intake = {
 type Outcome = PromiseSettledResult<unknown>;
 
 export type FeedIntake = {
-  /** The SoR that the key belongs to, of whatever entity. */
+  /** Returns the SoR of the key, in any entity. */
   findSor(shown: ShownKey): Promise<SorOfKey | null>;
-  /** Settles with the answer once the request is committed. */
+  /** Resolves with the answer once the request is committed. */
   accept(intake: Intake): Promise<unknown>;
 };
 
-/** Two, so that one's rows are sent while the other one's are written to disk. */
+/** Two, so that one sends its rows while the other is written to disk. */
 const ROUNDS = 2;
 const MAX_CALLS = 200;
 const MAX_BYTES = 16 * 1024 ** 2;
 
-/** Takes requests in: those that come at the same time share the round trips and the commit of one transaction. */
+/** Accepts requests. Concurrent ones share the round trips and the commit of one transaction. */
 export function feedIntake(db: Database, secrets: Secrets): FeedIntake {
   const acceptTogether = microBatch((intakes: Intake[]) => acceptOfEach(db, intakes), {
     rounds: ROUNDS,
@@ -59,7 +60,7 @@ async function acceptOfEach(db: Database, intakes: Intake[]): Promise<Outcome[]>
   return intakes.map((intake) => outcomes.get(intake)!);
 }
 
-/** In one transaction; where that fails for any reason, each in its own. */
+/** Accepts all in one transaction; if that fails for any reason, each in its own. */
 async function acceptAll(db: Database, entityId: number, intakes: Intake[]): Promise<Outcome[]> {
   try {
     const answers = await write(db, (tx) => insertAll(tx, entityId, intakes));

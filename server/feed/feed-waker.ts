@@ -9,8 +9,8 @@ type WakerDependencies = {
 type Rest = { timer: NodeJS.Timeout; isAsked: boolean };
 
 /**
- * Wakes the feeds of entities, each at most once a second: the first request at once, all that come within the second
- * after it together at its end. Nobody waits for it, and one that fails is made up for by the sweep.
+ * Wakes the feeds of entities, each at most once a second: the first request at once, later ones together at the end of
+ * the second. It returns at once, and the sweep repairs a failure.
  */
 export class FeedWaker {
   readonly #deps: WakerDependencies;
@@ -26,7 +26,7 @@ export class FeedWaker {
     else this.#signal(entityId);
   }
 
-  /** What was put off is left to the sweep. */
+  /** Leaves postponed wakes to the sweep. */
   close(): void {
     for (const { timer } of this.#resting.values()) clearTimeout(timer);
     this.#resting.clear();

@@ -3,7 +3,6 @@ import { readCampaignFilter } from '../campaigns/campaigns.ts';
 import type { Route } from '../http/route.ts';
 import { fileRoutes } from './file-routes.ts';
 
-/** The same selection as the list's, whole. */
 export const campaignFileRoutes: Route[] = fileRoutes(
   [api.exportCampaigns, api.exportCampaignsAs],
   async ({ query, caller: { entityId } }, { db }) => {

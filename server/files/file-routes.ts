@@ -13,7 +13,7 @@ import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 
-/** A file that was asked for, checked: what is in it, and what the audit log says of it. */
+/** A checked request for a file: its content, and its audit details. */
 export type AskedFile<Kind extends FileKind = FileKind> = {
   kind: Kind;
   query: FileQuery<Kind>;
@@ -23,7 +23,7 @@ export type AskedFile<Kind extends FileKind = FileKind> = {
 type Who = Circumstances & { caller: Caller };
 type Input<P extends z.ZodObject, Q extends z.ZodObject> = Who & { params: z.output<P>; query: z.output<Q> };
 
-/** Both forms of a file export. `check` refuses what can't be exported. */
+/** Returns both routes of a file export. `check` refuses what cannot be exported. */
 export function fileRoutes<P extends z.ZodObject, Q extends z.ZodObject>(
   [plain, formatted]: FileExport<P, Q>,
   check: (input: Input<P, Q>, deps: RouteDependencies) => Promise<AskedFile>,
@@ -47,7 +47,7 @@ async function begin(
   const { ref, email } = await write(
     db,
     async (tx) => {
-      // Of a service token: its creator.
+      // For a service token: its creator.
       const address = isMailed ? await findEmail(tx, userId) : null;
       const job = await findOrInsertFileJob(tx, secrets, entityId, {
         kind,

@@ -4,7 +4,6 @@ import { findProfileSelection } from '../attributes/profile-selection.ts';
 import type { Route } from '../http/route.ts';
 import { fileRoutes } from './file-routes.ts';
 
-/** The same selection as the list's. */
 export const profileFileRoutes: Route[] = fileRoutes(
   [api.exportCustomerProfiles, api.exportCustomerProfilesAs],
   async ({ query, caller: { entityId } }, { db, secrets }) => {

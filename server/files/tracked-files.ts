@@ -20,7 +20,7 @@ import { type AskedFile, fileRoutes } from './file-routes.ts';
 type Query = FileQuery<TrackedListName>;
 type Asked = { caller: Caller; query: { fields?: string[] | undefined } };
 
-/** A list as a file: the same entries and fields. */
+/** Exports a list as a file, with the same entries and fields. */
 function trackedFile(
   kind: TrackedListName,
   { caller: { entityId }, query: { fields } }: Asked,
@@ -31,7 +31,7 @@ function trackedFile(
   return { kind, query, audits: auditedEntries(secrets, entityId, kind, subject) };
 }
 
-/** As it is kept with the job: dates as texts. */
+/** Returns the filter as the job stores it: dates as texts. */
 function plain(filter: AskedEntries['filter']): Query['filter'] {
   return JSON.parse(JSON.stringify(filter)) as Query['filter'];
 }

@@ -1,3 +1,4 @@
+/** Accepts imports: uploads, addresses and re-drives. */
 import type { Readable } from 'node:stream';
 import * as api from '../../api/imports/imports.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -16,13 +17,10 @@ import { type Circumstances, type Route, route, type Upload } from '../http/rout
 import { findSorOfKey } from '../http/sor-key.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 
-/**
- * `release` gives back what the file took of its address's share, or of the quota, which has counted `countedBytes` of
- * it.
- */
+/** `release` gives back the file's part of its address's share, or of the quota, which has counted `countedBytes`. */
 type ReceivedFile = { pinned: PinnedFile; countedBytes: number; release: () => void };
 
-/** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
+/** Receives the file of a batch import and pins it, on credit until its credentials arrive. */
 const importUpload: Upload<ReceivedFile> = {
   async receive(stream, fields, circumstances, deps) {
     const { sor_id, api_key } = fields;
@@ -111,21 +109,21 @@ const batchImport = route(
   importUpload,
 );
 
-/** The import to whose lines those of the parent's error file belong. */
+/** Returns the import whose lines the parent's error file names. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
 }
 
 /**
- * When the values of the first import of the chain were said; a file that was no correction brought values of its own.
+ * Returns when the values of the chain's first import were said; a file that was no correction has values of its own.
  */
 function saidAtOf({ receivedAt, saidAt, hasErrorColumns, columnMapping }: Import): Date {
   return hasErrorColumns || columnMapping !== null ? (saidAt ?? receivedAt) : receivedAt;
 }
 
 /**
- * An error file has its numbers and dates as the first file had them; it is in UTF-8, and its header tells the
- * delimiter.
+ * Returns the settings of an error file: numbers and dates as in the first file, UTF-8, and the delimiter of its
+ * header.
  */
 function fileSettingsOf(
   { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: api.NewImport,
@@ -142,7 +140,7 @@ function fileSettingsOf(
   };
 }
 
-/** A wrong key would make an ignored row of each cell of its column. */
+/** Refuses unknown keys: otherwise each cell of the column would become an ignored row. */
 async function checkColumns(
   tx: Queryable,
   sor: { id: number; entityId: number },
@@ -177,7 +175,7 @@ function sourceOf(file: ReceivedFile | undefined, body: api.NewImport): ImportSo
   return refuseField('file', 'is required: send the file as the web-form part `file`, or its address as file_url');
 }
 
-/** A re-drive goes by the rules of the first import; its own is that of the same System of Record. */
+/** Finds the import to re-drive, in the same System of Records; the rules of the first import apply. */
 async function findParent(tx: Queryable, sor: { id: number; entityId: number }, shown: string): Promise<Import> {
   const parent = await findImport(tx, sor.entityId, shown);
   if (parent?.sorId !== sor.id) return refuseField('redrive_of', 'is no import into this System of Record');

@@ -1,3 +1,4 @@
+/** Imports as users see them: lists, progress, errors, error files and cancellation. */
 import * as api from '../../api/imports/imports.ts';
 import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -132,7 +133,7 @@ const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, .
 
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'layout'> & { delimiter: Delimiter };
 
-/** Before its header is read an import has no errors of rows. */
+/** Returns the columns; before its header is read an import has no errors of rows. */
 function columnsOf({ columns, hasErrorColumns, fileFormat, tableLayout }: Import): Columns {
   const layout = tableLayout === null ? {} : { layout: tableLayout };
   return { columns: columns ?? 4, hasErrorColumns, delimiter: fileFormat?.delimiter ?? ',', ...layout };
@@ -154,20 +155,20 @@ export const importRoutes: Route[] = [
   readErrorsFile,
 ];
 
-/** An import with what belongs to it. */
+/** An import with its System of Records, its parent and its counts. */
 type ImportInContext = {
   job: Import;
   /** Null once it is deleted. */
   sor: SystemOfRecord | null;
   parent: Import | null;
   redrives: Import[];
-  /** Rows that came after all. */
+  /** Rows that a re-drive has settled. */
   settled: number;
   failure: string | null;
   internalError: api.ImportProgress['internal_error'];
 };
 
-/** How an import stands at `now`, with its re-drives beside it. */
+/** Shows an import and its re-drives at the moment `now`. */
 export async function viewImportProgress(db: Queryable, job: Import, now: Date): Promise<api.ImportProgress> {
   const { entityId, id, sorId, parentId } = job;
   const redrives = await listRedrives(db, entityId, id);
@@ -266,7 +267,7 @@ function expectedEnd({ state: stands, nextOffset, file }: Import, seconds: numbe
   return new Date(now.getTime() + secondsLeft * 1000);
 }
 
-/** Who asks for an import by what a feed answered is told where to ask instead. */
+/** Refuses an unknown import; for a request id of the feed it says where to ask instead. */
 function refuseUnknownImport(id: string): never {
   const hint = id.startsWith('req_')
     ? ': this is a request of the JSON feed, see /api/attribute_values/feeds/<requestId>'

@@ -1,20 +1,21 @@
+/** Quota of the import files that the service keeps. */
 import { type KeptFiles, type KeptLimits, refuseBeyond } from '../../domain/imports/kept-files.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
 import { lockKeptFiles, sumKeptFiles } from '../../store/imports/kept-files.ts';
 
 type Sor = { id: number; entityId: number };
 
-/** Counts what one upload stores, until its import is written down or it is given up. */
+/** Counts what one upload stores, until its import is inserted or it is dropped. */
 export type UploadMeter = { take(bytes: number): void; release(): void };
 
 /**
- * Bounds what a System of Records and an entity have the service keep of files: those of imports, as the database has
- * them, and the uploads that this process is receiving.
+ * Bounds the kept files of a System of Records and an entity: imports in the database, and uploads that this process is
+ * receiving.
  */
 export class KeptFileQuota {
   readonly #db: Queryable;
   readonly #limits: KeptLimits;
-  /** Bytes of uploads under way, by `sor/<id>` and `entity/<id>`. */
+  /** Bytes of running uploads, by `sor/<id>` and `entity/<id>`. */
   readonly #underWay = new Map<string, number>();
 
   constructor(db: Queryable, limits: KeptLimits) {
@@ -22,12 +23,12 @@ export class KeptFileQuota {
     this.#limits = limits;
   }
 
-  /** Refuses `more` bytes beyond a limit. Until the transaction ends no other server notes a file of the entity. */
+  /** Refuses `more` bytes beyond a limit. Until the transaction ends no other server adds a file of the entity. */
   async lock(tx: Tx, sor: Sor, more: number): Promise<void> {
     this.#refuse(await lockKeptFiles(tx, sor.entityId, sor.id), sor, more);
   }
 
-  /** Refuses an upload once a limit is reached, before it begins or while its bytes come. */
+  /** Refuses an upload once a limit is reached, before it begins or while it arrives. */
   async meter(sor: Sor): Promise<UploadMeter> {
     const kept = await sumKeptFiles(this.#db, sor.entityId, sor.id);
     this.#refuse(kept, sor, 1);

@@ -3,13 +3,13 @@ import type { Queryable } from '../core/database.ts';
 import { type Invitation, toInvitation } from './invitations.ts';
 
 /**
- * As across-entities.ts, of invitations and resets: what a mailed link opens before any entity is known, and what the
- * sweep does.
+ * Invitations and password resets across entities: what a mailed link opens before the entity is known, and what the
+ * sweep needs.
  */
 
-/** The open invitation that a link belongs to, into an entity that is active. */
+/** Returns the open invitation of a link, if its entity is active. */
 export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): Promise<Invitation | null> {
-  // By invitations_by_token.
+  // Uses the index invitations_by_token.
   return readRow(
     await db.query(
       `SELECT i.* FROM invitations i JOIN entities e ON e.id = i.entity_id AND e.active
@@ -21,14 +21,14 @@ export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): P
 }
 
 /**
- * A mail that no server took is tried six times in all, the last time half an hour after the first. One that is still
- * under way after minutes broke off: taken up again, it becomes `unknown`.
+ * A mail that no server accepted is tried six times in all, the last time half an hour after the first. A mail still
+ * under way after minutes was interrupted: when it is taken up again, its state is `unknown`.
  */
 const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
   OR (mail_state = 'sending' AND tried_at < now() - interval '5 minutes'))`;
 
-/** Invitations whose mail is due, oldest first. */
+/** Lists invitations whose mail is due, oldest first. */
 export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
   return readRows(
     await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`),
@@ -36,17 +36,17 @@ export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
   );
 }
 
-/** Resets that were asked for an address without an account, all at once: many of them keep no others waiting. */
+/** Deletes all resets for addresses without an account, so that they don't delay others. */
 export async function deleteResetsOfNobody(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`,
   );
 }
 
-/** `userId` is null until the address has been looked up. */
+/** `userId` is null until the address is looked up. */
 export type DueReset = { id: number; identifier: string; email: string; userId: number | null; address: string | null };
 
-/** Resets whose mail is due, oldest first. */
+/** Lists resets whose mail is due, oldest first. */
 export async function listDueResets(db: Queryable): Promise<DueReset[]> {
   return readRows<Row<'password_resets', 'id' | 'identifier' | 'email' | 'userId' | 'address'>>(
     await db.query(
@@ -55,7 +55,7 @@ export async function listDueResets(db: Queryable): Promise<DueReset[]> {
   );
 }
 
-/** Invitations and resets whose day is over. */
+/** Deletes invitations and resets that are older than a day. */
 export async function deleteExpiredAccountLinks(db: Queryable): Promise<void> {
   await db.query('DELETE FROM invitations WHERE expires_at < now()');
   await db.query('DELETE FROM password_resets WHERE expires_at < now()');

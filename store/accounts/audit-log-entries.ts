@@ -1,23 +1,23 @@
+/** Reads the audit log: pages, filters, and a stream of all entries. */
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { AuditEntry } from './audit-log.ts';
 
-/** An entry as it is read. */
 export type StoredAuditEntry = Row<
   'audit_log',
   'id' | 'happenedAt' | 'actorKind' | 'actorId' | 'address' | 'subject' | 'customerHash',
   { action: AuditEntry['action']; subjectKind: AuditEntry['subjectKind']; details: NonNullable<AuditEntry['details']> }
 > & {
-  /** The same to the microsecond, since the epoch: with the id the place of the entry in the log. */
+  /** The time in microseconds since the epoch; with the id, the entry's position in the log. */
   micros: number;
-  /** uid of a user, identifier of a service token or a SoR; null once it is gone. */
+  /** uid of a user, identifier of a service token or a SoR; null if it is deleted. */
   actor: string | null;
-  /** E-mail address of one who still belongs to the entity, name of a service token or a SoR. */
+  /** E-mail address of a member of the entity, or name of a service token or a SoR. */
   actorName: string | null;
 };
 
-/** What a reader wants to see; members left out filter nothing. */
+/** A missing member filters nothing. */
 export type AuditFilter = {
   from?: Date | undefined;
   till?: Date | undefined;
@@ -25,7 +25,6 @@ export type AuditFilter = {
   subjectKind?: string | undefined;
   subject?: string | undefined;
   actorKind?: string | undefined;
-  /** uid, identifier or integer id. */
   actor?: string | undefined;
   customerHash?: Buffer | undefined;
 };
@@ -33,7 +32,8 @@ export type AuditFilter = {
 const PAGE_ROWS = 1_000;
 
 /**
- * The newest entries, or those that are older than the one at `after`. Relies on audit_log_by_time, or _by_customer.
+ * Lists the newest entries, or those older than the one at `after`. Uses the indexes audit_log_by_time and
+ * _by_customer.
  */
 export async function listAuditEntries(
   db: Queryable,
@@ -74,14 +74,14 @@ export async function listAuditEntries(
   );
 }
 
-/** Actors by their keys. Of a user who belongs to other entities only, the uid is all that is told. */
+/** Names of actors. A user who belongs only to other entities is shown by uid alone. */
 const ACTORS = `
   LEFT JOIN users u ON a.actor_kind = 'user' AND u.id = a.actor_id
   LEFT JOIN memberships m ON m.user_id = u.id AND m.entity_id = a.entity_id
   LEFT JOIN service_tokens t ON a.actor_kind = 'service_token' AND t.entity_id = a.entity_id AND t.id = a.actor_id
   LEFT JOIN systems_of_records s ON a.actor_kind = 'sor_key' AND s.entity_id = a.entity_id AND s.id = a.actor_id`;
 
-/** All entries that match, newest first, read a page at a time. What is written meanwhile is newer, and left out. */
+/** Yields all matching entries, newest first, a page at a time; entries written meanwhile are left out. */
 export async function* streamAuditEntries(
   db: Queryable,
   entityId: number,

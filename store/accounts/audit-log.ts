@@ -1,27 +1,27 @@
+/** Writes entries of the audit log. */
 import type { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import type { Queryable } from '../core/database.ts';
 
 export type AuditEntry = {
   actorKind: (typeof ACTOR_KINDS)[number];
   actorId?: number | null;
-  /** The caller's network address. */
   address?: string | null;
   action: (typeof AUDIT_ACTIONS)[number];
   subjectKind: (typeof SUBJECT_KINDS)[number];
   /** An identifier of ours, never a customer's. */
   subject?: string | null;
-  /** The person concerned, as `Secrets.customerHash` names them. */
+  /** Hash of the customer concerned, by `Secrets.customerHash`. */
   customerHash?: Buffer | null;
-  /** Names and counts; never a value of a customer. */
+  /** Names and counts, never a customer's values. */
   details?: Record<string, string | number | boolean | null>;
 };
 
-/** Appends one entry. Within a transaction it stands or falls with what it tells of. */
+/** Appends one entry. Call it in the transaction that makes the change. */
 export function insertAuditEntry(db: Queryable, entityId: number, entry: AuditEntry): Promise<void> {
   return insertAuditEntries(db, entityId, [entry]);
 }
 
-/** The same for several, in one statement. */
+/** Appends several entries in one statement. */
 export async function insertAuditEntries(db: Queryable, entityId: number, entries: AuditEntry[]): Promise<void> {
   const column = <T>(read: (entry: AuditEntry) => T) => entries.map(read);
   await db.query(

@@ -1,11 +1,11 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 
-/** Tables of an entity without a foreign key to it: they get many rows a second, or may hold millions. */
+/** Tables without a foreign key to their entity: they get many rows a second, or hold millions. */
 const UNTIED = ['attempts', 'send_messages', 'segment_members', 'event_messages', 'ingested_batches', 'refused_calls'];
 const BATCH = 5_000;
 
-/** Deletes what deleted entities left in these tables, in batches, as long as there is time. The next call goes on. */
+/** Deletes rows of deleted entities from these tables, in batches while there is time. The next call continues. */
 export async function deleteRowsOfDeletedEntities(db: Database, hasTime: () => boolean): Promise<void> {
   const rows = readRows<Row<'deleted_entities', 'entityId'>>(
     await db.query('SELECT entity_id FROM deleted_entities ORDER BY deleted_at'),

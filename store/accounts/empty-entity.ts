@@ -1,12 +1,12 @@
+/** Deletes an empty entity, and lists what keeps an entity from being deleted. */
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
- * Tables that do not keep an entity from being deleted: its users and keys, its global SoR, what was written down about
- * it or proved, its apps with what was set up beside them (segments, funnels, campaigns), and records of past work that
- * Millrace deletes after a time by itself and that name no file: what was sent, calls that were refused, ids of
- * messages, runs of deleted exporters. `listHoldings` looks into any other table, also those that later migrations
- * bring.
+ * Tables whose rows do not keep an entity from being deleted: users and keys, the global SoR, audit and receipts, apps
+ * with their settings (segments, funnels, campaigns), and past work that expires by itself and has no file: sends,
+ * refused calls, message ids, runs of deleted exporters. `listHoldings` checks all other tables, also those of later
+ * migrations.
  */
 const OF_EMPTY_ENTITIES = [
   'memberships',
@@ -73,8 +73,8 @@ const OF_EMPTY_ENTITIES = [
 ];
 
 /**
- * What counts in tables of which something is in empty entities, too: not the SoRs that come with an entity and its
- * apps, and not campaigns and sends that send nothing.
+ * Conditions for tables in which an empty entity has some rows, too: the SoRs that come with an entity and its apps,
+ * and campaigns and sends without messages, do not count.
  */
 const HELD_IN_PART = {
   systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)",
@@ -87,8 +87,8 @@ const HELD_IN_PART = {
 };
 
 /**
- * The names of tables in which something of the entity lies; nothing comes in meanwhile where the caller has locked it
- * (`lockEntity`).
+ * Lists the names of tables in which the entity has rows. If the caller has locked the entity (`lockEntity`), no rows
+ * are added meanwhile.
  */
 export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
   const { rows: tables } = await tx.query<{ name: string }>(
@@ -111,15 +111,15 @@ export async function listHoldings(tx: Queryable, entityId: number): Promise<str
 }
 
 /**
- * Deletes an entity that is empty, with its apps, its memberships and invitations, and the users who belonged to no
- * other. The sweep deletes the rows that no foreign key ties to it.
+ * Deletes an empty entity with its apps, memberships and invitations, and users without another entity. The sweep
+ * deletes rows without a foreign key to it.
  */
 export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
   const { rows } = await tx.query<Row<'users', 'id'>>(
     `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,
     [entityId],
   );
-  // Before the entity: its look-ups would go before the keys that refer to them.
+  // First, because deleting the entity deletes the look-ups before the keys that refer to them.
   await tx.query('DELETE FROM tracked_counts WHERE entity_id = $1', [entityId]);
   await tx.query('DELETE FROM apps WHERE entity_id = $1', [entityId]);
   await tx.query('DELETE FROM entities WHERE id = $1', [entityId]);

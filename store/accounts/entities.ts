@@ -28,7 +28,7 @@ export type EntityChanges = {
   active?: boolean | undefined;
 };
 
-/** A new entity with its two API keys and the global SoR that each entity always has. */
+/** Inserts an entity with its two API keys and its global SoR. */
 export async function insertEntity(
   tx: Queryable,
   secrets: Secrets,
@@ -50,7 +50,7 @@ export async function insertEntity(
   return updateEntity(tx, secrets, id, changes);
 }
 
-/** Changes what is given, and leaves the rest. */
+/** Changes the given members and leaves the rest. */
 export async function updateEntity(
   tx: Queryable,
   secrets: Secrets,
@@ -77,7 +77,7 @@ export async function updateEntity(
   return toEntity(secrets, rows[0]!);
 }
 
-/** By identifier or integer id. */
+/** Finds an entity by identifier or integer id. */
 export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
   const rows = readRows<Entity>(
     await db.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]),
@@ -85,7 +85,9 @@ export async function findEntity(db: Queryable, secrets: Secrets, entity: string
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
 
-/** As findEntity; until the transaction ends nobody changes it, and nothing that refers to it is added. */
+/**
+ * Finds an entity and locks it: until the transaction ends it does not change, and no row that refers to it is added.
+ */
 export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
   const rows = readRows<Entity>(
     await tx.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]),
@@ -93,7 +95,7 @@ export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
 
-/** A page of all entities in the order of their ids: for superadmins. */
+/** Lists a page of all entities in the order of their ids, for superadmins. */
 export async function listEntities(
   db: Queryable,
   secrets: Secrets,
@@ -110,7 +112,7 @@ export async function countEntities(db: Queryable): Promise<number> {
   return rows[0]!.count;
 }
 
-/** By whose clocks an entity's days begin. */
+/** Returns the time zone in which an entity's days begin. */
 export async function findEntityZone(db: Queryable, entityId: number): Promise<string> {
   const rows = readRows<Row<'entities', 'defaultTz'>>(
     await db.query('SELECT default_tz FROM entities WHERE id = $1', [entityId]),
@@ -126,7 +128,7 @@ export async function findControlGroup(db: Queryable, entityId: number): Promise
   return rows[0]!;
 }
 
-/** The entities that a user belongs to, oldest first. */
+/** Lists the entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
   const rows = readRows<Entity>(
     await db.query(
@@ -150,8 +152,8 @@ function keyCell(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
 }
 
 /**
- * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. Null
- * where there is none; else whether it ever erased anyone (`hasErased`).
+ * Keeps an active entity from being deleted until the transaction ends, for rows without a foreign key to it. Returns
+ * null if there is none, else whether it has ever erased a person (`hasErased`).
  */
 export async function holdEntity(tx: Queryable, entityId: number): Promise<{ hasErased: boolean } | null> {
   const {
@@ -165,7 +167,7 @@ export async function holdEntity(tx: Queryable, entityId: number): Promise<{ has
   return held ? { hasErased: held.has_erased } : null;
 }
 
-/** What a role in a customer's AWS account asks for before it is assumed; it is no secret. */
+/** Returns the external id that a role in a customer's AWS account may require; it is not secret. */
 export async function findExternalId(db: Queryable, entityId: number): Promise<string> {
   const rows = readRows<Row<'entities', 'externalId'>>(
     await db.query('SELECT external_id FROM entities WHERE id = $1', [entityId]),

@@ -1,10 +1,11 @@
+/** Open invitations into an entity. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
 
-/** An invitation that nobody has accepted or withdrawn: it gives nothing until the owner of the address accepts it. */
+/** An open invitation: it has no effect until the owner of the address accepts it. */
 export type Invitation = Row<
   'invitations',
   | 'entityId'
@@ -26,7 +27,7 @@ export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'sup
   lastName?: string | undefined;
 };
 
-/** Null where the address is invited into the entity already. The mail goes with the next sweep. */
+/** Inserts an invitation, whose mail the next sweep sends. Returns null if the address is already invited. */
 export async function insertInvitation(
   tx: Queryable,
   entityId: number,
@@ -47,7 +48,7 @@ export async function insertInvitation(
   );
 }
 
-/** A page of those that are open, oldest first. */
+/** Lists a page of open invitations, oldest first. */
 export async function listInvitations(
   db: Queryable,
   entityId: number,
@@ -70,9 +71,7 @@ export async function countInvitations(db: Queryable, entityId: number): Promise
   return rows[0]!.count;
 }
 
-/**
- * Has the mail of an open one sent again for another day; the link of the mail before ends. Null where there is none.
- */
+/** Renews an open invitation for a day, and has its mail sent again with a new link. Returns null if there is none. */
 export async function resendInvitation(
   tx: Queryable,
   entityId: number,
@@ -88,7 +87,7 @@ export async function resendInvitation(
   );
 }
 
-/** Withdraws one that is open; null where there is none. */
+/** Withdraws an open invitation; returns null if there is none. */
 export async function deleteInvitation(
   tx: Queryable,
   entityId: number,
@@ -103,10 +102,7 @@ export async function deleteInvitation(
   );
 }
 
-/**
- * Takes the invitation that a link opens, which then opens nothing; null where it has gone meanwhile, or has another
- * link.
- */
+/** Takes and deletes the invitation of a link; returns null if it is gone or has a new link. */
 export async function takeInvitation(
   tx: Queryable,
   { entityId, id }: Invitation,

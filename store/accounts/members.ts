@@ -1,15 +1,16 @@
+/** Members of an entity: users with their rights there. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** A user as one entity knows them: nothing here tells of other entities. */
+/** A user as one entity sees it, without their other entities. */
 export type Member = Row<'users', 'id' | 'uid' | 'email' | 'firstName' | 'lastName' | 'superadmin'> &
   Row<'memberships', 'admin', { rights: Right[] }>;
 
 const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.superadmin, m.rights, m.admin
   FROM memberships m JOIN users u ON u.id = m.user_id`;
 
-/** A page of the entity's users in the order of their ids. */
+/** Lists a page of the entity's users in the order of their ids. */
 export async function listMembers(
   db: Queryable,
   entityId: number,
@@ -27,14 +28,14 @@ export async function countMembers(db: Queryable, entityId: number): Promise<num
   return rows[0]!.count;
 }
 
-/** By uid or integer id. */
+/** Finds a member by uid or integer id. */
 export async function findMember(db: Queryable, entityId: number, user: string): Promise<Member | null> {
   return readRow<Member>(
     await db.query(`${MEMBERS} WHERE m.entity_id = $1 AND (u.uid = $2 OR u.id::text = $2)`, [entityId, user]),
   );
 }
 
-/** By their address of mail, without regard to case. */
+/** Returns whether a member has this e-mail address, compared without case. */
 export async function hasMemberOfEmail(db: Queryable, entityId: number, email: string): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.entity_id = $1 AND lower(u.email) = lower($2)`,
@@ -43,7 +44,7 @@ export async function hasMemberOfEmail(db: Queryable, entityId: number, email: s
   return rows.length > 0;
 }
 
-/** From here to the end of the transaction nobody else changes who belongs to the entity, and with which rights. */
+/** Locks the entity's memberships and rights until the transaction ends. */
 export async function lockMembers(tx: Queryable, entityId: number): Promise<void> {
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
 }
@@ -56,7 +57,7 @@ export async function countAdmins(tx: Queryable, entityId: number): Promise<numb
   return rows[0]!.count;
 }
 
-/** Whether the user belongs to no other entity; it stays so until the transaction ends. */
+/** Returns whether the user belongs to no other entity, and locks the user so that it stays so. */
 export async function isOnlyMemberOf(tx: Queryable, entityId: number, userId: number): Promise<boolean> {
   await lockUser(tx, userId);
   const { rows } = await tx.query('SELECT FROM memberships WHERE user_id = $2 AND entity_id <> $1 LIMIT 1', [
@@ -80,16 +81,16 @@ export async function updateMembership(
   ]);
 }
 
-/** Takes the user out of the entity, which ends the sessions there; one who then belongs to none is deleted. */
+/** Removes the user from the entity and ends the sessions there. Deletes a user without another entity. */
 export async function deleteMember(
   tx: Queryable,
   entityId: number,
   userId: number,
 ): Promise<{ isUserDeleted: boolean }> {
-  // Locked first: whoever adds the user to an entity meanwhile has either done so, or finds nobody.
+  // Locked first, so that the user cannot be added to an entity meanwhile.
   await lockUser(tx, userId);
   await tx.query('DELETE FROM memberships WHERE entity_id = $1 AND user_id = $2', [entityId, userId]);
-  // Or they would open again for a user who is added once more.
+  // Otherwise they would work again once the user is added again.
   await tx.query(
     'UPDATE service_tokens SET revoked_at = now() WHERE entity_id = $1 AND created_by = $2 AND revoked_at IS NULL',
     [entityId, userId],

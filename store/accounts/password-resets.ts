@@ -2,12 +2,12 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** An account is the same in all entities: a reset belongs to the account, and to no entity. */
+/** Password resets. They belong to an account, which is the same in all entities. */
 
-/** For an account that is known, or for an address that may have one. */
+/** A known account, or an address that may have one. */
 type Asked = { email: string; userId?: number; address?: string };
 
-/** The mail goes with the next sweep, which also finds out whether there is an account. */
+/** Inserts a reset. The next sweep finds its account, if any, and sends the mail. */
 export async function insertPasswordReset(tx: Queryable, { email, userId, address }: Asked): Promise<void> {
   await tx.query('INSERT INTO password_resets (identifier, email, user_id, address) VALUES ($1, $2, $3, $4)', [
     newIdentifier('rst'),
@@ -17,7 +17,7 @@ export async function insertPasswordReset(tx: Queryable, { email, userId, addres
   ]);
 }
 
-/** Binds the request to the account that has the address now: no other is reset by its link. */
+/** Binds the reset to the account that has the address now; its link resets no other. */
 export async function bindPasswordReset(tx: Queryable, id: number, userId: number): Promise<void> {
   await tx.query('UPDATE password_resets SET user_id = $2 WHERE id = $1', [id, userId]);
 }
@@ -26,16 +26,16 @@ export async function deletePasswordReset(tx: Queryable, id: number): Promise<vo
   await tx.query('DELETE FROM password_resets WHERE id = $1', [id]);
 }
 
-/** The account that an open link resets. */
+/** Returns the account that an open link resets. */
 export async function findResetUser(db: Queryable, tokenHash: Buffer): Promise<number | null> {
-  // By password_resets_by_token.
+  // Uses the index password_resets_by_token.
   const rows = readRows<Row<'password_resets', 'userId'>>(
     await db.query('SELECT user_id FROM password_resets WHERE token_hash = $1 AND expires_at > now()', [tokenHash]),
   );
   return rows[0]?.userId ?? null;
 }
 
-/** Takes an open link, which then opens nothing; false where it has gone meanwhile. */
+/** Takes and deletes an open link; returns false if it is gone. */
 export async function takePasswordReset(tx: Queryable, userId: number, tokenHash: Buffer): Promise<boolean> {
   const { rowCount } = await tx.query(
     'DELETE FROM password_resets WHERE token_hash = $1 AND user_id = $2 AND expires_at > now()',
@@ -44,7 +44,7 @@ export async function takePasswordReset(tx: Queryable, userId: number, tokenHash
   return rowCount === 1;
 }
 
-/** Ends all open links of an account, as a new password or a new address does. */
+/** Deletes all open links of an account, after a new password or address. */
 export async function deletePasswordResetsOf(tx: Queryable, userId: number): Promise<void> {
   await tx.query('DELETE FROM password_resets WHERE user_id = $1', [userId]);
 }

@@ -1,3 +1,4 @@
+/** Service tokens, which act for their creator. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import { type CreatorColumns, creatorOf, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -5,10 +6,10 @@ import { newIdentifier, newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
 import type { TokenOwner } from './tokens.ts';
 
-/** Tells service tokens from those of a login, for readers and for tools that look for secrets left lying about. */
+/** Prefix that distinguishes service tokens from session tokens, for readers and for scanners of leaked secrets. */
 const PREFIX = 'mst_';
 
-/** The last use is written down once a minute. */
+/** The last use is written at most once a minute. */
 const NOTED_AFTER = "interval '1 minute'";
 
 export type ServiceToken = Row<
@@ -16,18 +17,18 @@ export type ServiceToken = Row<
   'id' | 'identifier' | 'name' | 'createdAt' | 'usedAt' | 'expiresAt',
   { rights: Right[] }
 > & {
-  /** Null once the creator's account is gone: the token then opens nothing any more. */
+  /** Null once the creator's account is deleted; the token then has no effect. */
   createdBy: { id: number; uid: string } | null;
 };
 
 const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, u.id AS created_by, u.uid AS creator_uid,
   s.created_at, s.used_at, s.expires_at FROM service_tokens s LEFT JOIN users u ON u.id = s.created_by`;
-/** Of one creator, or of all where it is null. */
+/** Tokens of one creator, or all if it is null. */
 const LIVING = 's.entity_id = $1 AND s.revoked_at IS NULL AND ($2::integer IS NULL OR s.created_by = $2)';
 
 export type NewServiceToken = { name: string; rights: readonly Right[]; createdBy: number; expiresAt: Date };
 
-/** Draws the token, which is shown this once: only its hash is kept. */
+/** Makes a token. It is returned only this once, since only its hash is stored. */
 export async function insertServiceToken(
   tx: Queryable,
   entityId: number,
@@ -43,7 +44,7 @@ export async function insertServiceToken(
   return { serviceToken: (await findServiceToken(tx, entityId, identifier, null))!, token };
 }
 
-/** Those that are not revoked, also expired ones; `createdBy` null: whoever made them. */
+/** Lists tokens that are not revoked, also expired ones; `createdBy` null lists those of all creators. */
 export async function listServiceTokens(
   db: Queryable,
   entityId: number,
@@ -81,7 +82,7 @@ async function findServiceToken(
   );
 }
 
-/** From the commit on it opens nothing. False: there is none of that identifier and creator. */
+/** Revokes a token, from the commit on. Returns false if there is none with that identifier and creator. */
 export async function revokeServiceToken(
   tx: Queryable,
   entityId: number,
@@ -95,14 +96,14 @@ export async function revokeServiceToken(
   return rowCount === 1;
 }
 
-/** Whether it can only be a service token: those of a login have no such prefix. */
+/** Returns whether a token is a service token, by its prefix. */
 export function isServiceToken(token: string): boolean {
   return token.startsWith(PREFIX);
 }
 
 /**
- * Whom a service token acts for: its creator as they stand now in the entity, and the rights that it was made with.
- * Null when it is revoked, expired or made up, its entity is inactive, or its creator no longer belongs to it.
+ * Returns the creator's membership as it is now, with the token's rights. Returns null if the token is revoked, expired
+ * or unknown, its entity is inactive, or its creator is no member.
  */
 export async function findServiceTokenOwner(
   db: Queryable,

@@ -1,16 +1,17 @@
+/** Session tokens: makes them, finds their users, and ends them. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
 
-/** Who a token speaks for, in the one entity that it acts in. */
+/** The user and the one entity that a token acts for. */
 export type TokenOwner = { userId: number; entityId: number; rights: Right[]; admin: boolean; superadmin: boolean };
 
-/** A use within this time of the last one is not written down: a busy token costs no writes. */
+/** A use within this time of the last one is not written, so a busy token costs no writes. */
 const RENEWED_AFTER = "interval '1 hour'";
 
-/** Draws a session token that lives `ttlDays` beyond its last use; only its hash is kept. */
+/** Makes a session token that expires `ttlDays` after its last use; only its hash is stored. */
 export async function insertToken(db: Queryable, userId: number, entityId: number, ttlDays: number): Promise<string> {
   const token = newToken();
   await db.query(
@@ -20,7 +21,7 @@ export async function insertToken(db: Queryable, userId: number, entityId: numbe
   return token;
 }
 
-/** The owner of a living token, whose life this use renews; null for any other. */
+/** Returns the owner of a valid token and renews it; null for any other. */
 export async function findTokenOwner(db: Queryable, token: string, ttlDays: number): Promise<TokenOwner | null> {
   const hash = tokenHash(token);
   const rows = readRows<
@@ -29,7 +30,7 @@ export async function findTokenOwner(db: Queryable, token: string, ttlDays: numb
       Row<'users', 'superadmin'> & { stale: boolean }
   >(
     await db.query({
-      // Planned once a session: planning it takes Postgres longer than running it, and each request asks.
+      // Planned once a session: planning takes Postgres longer than running, and each request runs it.
       name: 'find-token-owner',
       text: `SELECT t.user_id, t.entity_id, m.rights, m.admin, u.superadmin, t.used_at < now() - ${RENEWED_AFTER} AS stale
      FROM tokens t
@@ -51,7 +52,7 @@ export async function findTokenOwner(db: Queryable, token: string, ttlDays: numb
   return owner;
 }
 
-/** Ends all sessions of a user, in every entity, but for the one whose token is given. */
+/** Ends all sessions of a user in every entity, except that of the given token. */
 export async function deleteTokensOf(tx: Queryable, userId: number, kept?: string): Promise<void> {
   await tx.query('DELETE FROM tokens WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2', [
     userId,

@@ -47,7 +47,7 @@ export async function insertMembership(tx: Queryable, { userId, entityId, rights
   ]);
 }
 
-/** True once anybody may log in: the first start is over. */
+/** Returns whether there is a user, so that the first start is over. */
 export async function hasUsers(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>('SELECT EXISTS (SELECT FROM users) AS found');
   return rows[0]!.found;
@@ -57,17 +57,20 @@ export async function findUser(db: Queryable, userId: number): Promise<User | nu
   return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE id = $1`, [userId]));
 }
 
-/** E-mail addresses are compared without regard to case. */
+/** Compares e-mail addresses without case. */
 export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
   return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1)`, [email]));
 }
 
-/** As findUserByEmail; the user stays until the transaction ends. */
+/** Finds the user and locks them until the transaction ends. */
 export async function lockUserByEmail(tx: Queryable, email: string): Promise<User | null> {
   return readRow<User>(await tx.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1) FOR SHARE`, [email]));
 }
 
-/** The membership of a user whose password is still the one that was checked; both stay until the transaction ends. */
+/**
+ * Locks a user and their membership, if the password is still the one that was checked; they stay until the transaction
+ * ends.
+ */
 export async function lockLogin(tx: Queryable, user: User, entityId: number): Promise<Membership | null> {
   const { rows } = await tx.query<Row<'memberships', 'admin', { rights: Right[] }>>(
     `SELECT m.rights, m.admin FROM users u JOIN memberships m ON m.user_id = u.id
@@ -85,7 +88,7 @@ export type UserChanges = {
   superadmin?: boolean | undefined;
 };
 
-/** Changes what is given, and leaves the rest. */
+/** Changes the given members and leaves the rest. */
 export async function updateUser(tx: Queryable, userId: number, changes: UserChanges): Promise<void> {
   await tx.query(
     `UPDATE users SET email = coalesce($2, email), first_name = coalesce($3, first_name),
@@ -102,7 +105,7 @@ export async function updateUser(tx: Queryable, userId: number, changes: UserCha
   );
 }
 
-/** The ids of the entities that a user belongs to. */
+/** Lists the ids of the entities that a user belongs to. */
 export async function listEntityIdsOf(db: Queryable, userId: number): Promise<number[]> {
   const memberships = readRows<Row<'memberships', 'entityId'>>(
     await db.query('SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id', [userId]),
@@ -110,7 +113,7 @@ export async function listEntityIdsOf(db: Queryable, userId: number): Promise<nu
   return memberships.map(({ entityId }) => entityId);
 }
 
-/** How many superadmins there are; they stay so until the transaction ends. */
+/** Counts and locks the superadmins until the transaction ends. */
 export async function lockSuperadmins(tx: Queryable): Promise<number> {
   const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');
   return rows.length;
@@ -123,7 +126,7 @@ export async function findEmail(db: Queryable, id: number): Promise<string> {
 
 const MAX_TOLD = 50;
 
-/** Addresses of superadmins, for mails about the service as a whole. */
+/** Lists superadmins' addresses, for mails about the service as a whole. */
 export async function listSuperadminAddresses(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<Row<'users', 'email'>>(
     `SELECT email FROM users WHERE superadmin ORDER BY id LIMIT ${MAX_TOLD}`,

@@ -1,3 +1,4 @@
+/** Log of attribute changes: which customers changed since a moment. */
 import { CUSTOMER_TYPES, type CustomerType } from '../../domain/attributes/customer-id.ts';
 import { COMPLETE_UNTIL } from '../core/complete-until.ts';
 import { type Database, type Queryable, read, type Tx, write } from '../core/database.ts';
@@ -6,26 +7,26 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** How long the log is kept. Older changes are found by looking at each customer. */
+/** Days for which the log is kept. Older changes are found by reading each customer. */
 const LOG_KEPT_DAYS = 40;
 
-/** A moment as Postgres writes it: a JavaScript Date would cut its microseconds off. */
+/** A moment as Postgres writes it; a JavaScript Date would cut its microseconds. */
 export type Instant = string;
 
-/** After this entry's customer of this ordinal, counted from 1. */
+/** The position after the customer with this ordinal, from 1, of this entry. */
 export type LogPosition = { receivedAt: Instant; id: number; ordinal: number };
 
-/** A scan over the changes since a moment, up to another one. */
+/** A scan over the changes between two moments. */
 export type LogScan = { since: Instant; upTo: Instant; customerType: CustomerType | null; sorIds: readonly number[] };
 
-/** A customer some of whose values changed since that moment. */
+/** A customer with values that changed since that moment. */
 export type ChangedCustomer = Person & { since: Instant };
 
-/** Most entries and customers that one page looks at. */
+/** Maximum number of entries and customers that one page reads. */
 const ENTRIES = 2_000;
 const LOGGED_CUSTOMERS = 10_000;
 
-/** An entry for each customer type, of those `isNew` another one: they had no such value. */
+/** Inserts an entry for each customer type, and another one for new values (`isNew`). */
 export async function insertChanges(
   tx: Tx,
   entityId: number,
@@ -51,9 +52,9 @@ export async function insertChanges(
 export type ScanStart = { now: Instant; until: Instant; isLogged: boolean };
 
 /**
- * What a scan over the changes since a moment begins with: now, the moment that the scan after it begins with (before
- * it every change there is was committed, and is seen by this scan), and whether the log still tells of all of them. A
- * date to come is not handed on: whoever kept it would be told of nothing until then.
+ * Returns the start of a scan: now, the moment at which the next scan begins (every earlier change is committed and is
+ * in this scan), and whether the log covers all changes. A `since` in the future is not handed on: the caller would
+ * miss changes until then.
  */
 export async function findScanStart(db: Queryable, since: Instant): Promise<ScanStart> {
   const { rows } = await db.query<{ now: string; until: string; is_logged: boolean }>(
@@ -74,11 +75,14 @@ export async function isLogKept(db: Queryable, from: Instant): Promise<boolean> 
   return rows[0]!.kept;
 }
 
-/** What one short transaction takes of the log: many small entries, or one or two of large imports. */
+/** Maximum size of one short transaction on the log: many small entries, or one or two of large imports. */
 const ENTRIES_AT_ONCE = 1_000;
 const BYTES_AT_ONCE = 2 * 1024 ** 2;
 
-/** Keys of the first entries, few enough for one transaction. Their size is told without reading the arrays. */
+/**
+ * Returns SQL for the keys of the first entries that fit one transaction. It finds their size without reading the
+ * arrays.
+ */
 export function firstEntries(condition: string, order: 'id' | 'received_at, id'): string {
   return `SELECT received_at, id FROM (
     SELECT received_at, id, sum(size) OVER (ORDER BY ${order}) - size AS bytes_before FROM (
@@ -87,7 +91,7 @@ export function firstEntries(condition: string, order: 'id' | 'received_at, id')
   WHERE bytes_before < ${BYTES_AT_ONCE}`;
 }
 
-/** People by type: users, devices. */
+/** Ids of people by type. */
 export type PeopleByType = readonly [
   users: readonly string[],
   devices: readonly string[],
@@ -98,8 +102,8 @@ type EntryKey = { at: Instant; id: number };
 type EntryRange = { after: EntryKey; last: EntryKey };
 
 /**
- * All entries of an entity, or those older than some days, by ranges that are each small enough for one transaction.
- * None begins from the front again, where what was deleted may still lie.
+ * Yields ranges of an entity's entries, all or those older than `days`, each small enough for one transaction. Each
+ * range continues after the last: the front may still hold dead rows.
  */
 async function* entryRanges(
   db: Database,
@@ -141,15 +145,15 @@ function rangeKeys(entityId: number, { after, last }: EntryRange): unknown[] {
 }
 
 /**
- * An array that is a parameter is hashed: 100 people take as long as ten. A device that asks for itself ($8) has sent
- * nothing to a custom System of Records.
+ * An array that is a parameter is hashed, so 100 people take as long as ten. A device that makes its own request ($8)
+ * has no values in custom Systems of Records.
  */
 const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[])
   ELSE u.customer_id = ANY ($7::text[]) AND (u.customer_id <> ALL ($8::text[]) OR sor_id IN (
     SELECT s.id FROM systems_of_records s WHERE s.entity_id = $1 AND s.type <> 'custom')) END`;
 const TELLS_OF_THEM = `EXISTS (SELECT FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM})`;
 
-/** How many entries tell of any of these people. */
+/** Counts the entries that contain any of these people. */
 export async function countLogged(db: Database, entityId: number, people: PeopleByType): Promise<number> {
   let total = 0;
   for await (const range of entryRanges(db, entityId)) {
@@ -162,7 +166,7 @@ export async function countLogged(db: Database, entityId: number, people: People
   return total;
 }
 
-/** When something of any of these people changed: once an entry and person, oldest first. */
+/** Yields the times of changes of these people, one an entry and person, oldest first. */
 export async function* listLogged(
   db: Database,
   entityId: number,
@@ -180,8 +184,8 @@ export async function* listLogged(
 }
 
 /**
- * Takes people out of all entries, each step a short transaction of its own, and tells of how many. NULL stays in their
- * place: a scan under way goes by the places.
+ * Removes people from all entries, in short transactions, and returns how many. NULL takes their place, because a
+ * running scan relies on ordinals.
  */
 export async function eraseFromChangeLog(
   db: Database,
@@ -204,7 +208,7 @@ export async function eraseFromChangeLog(
   return total;
 }
 
-/** Deletes the entries whose time is over, in short transactions. */
+/** Deletes entries older than LOG_KEPT_DAYS, in short transactions. */
 export async function deleteOldEntries(db: Database, entityId: number): Promise<void> {
   for await (const range of entryRanges(db, entityId, LOG_KEPT_DAYS)) {
     await writeRange(
@@ -229,8 +233,8 @@ type ChangeRow = {
 };
 
 /**
- * The next customers of the log, at most `limit` distinct ones, and where to go on: null at the end of the scan. An
- * entry of a transaction that began before `since` counts where it was committed after.
+ * Returns the next customers of the log, at most `limit` distinct ones, and the position after them, null at the end.
+ * An entry whose transaction began before `since` counts if it committed later.
  */
 export async function listChanges(
   tx: Tx,
@@ -240,8 +244,8 @@ export async function listChanges(
   limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: LogPosition | null }> {
   await tx.query(LOOK_UP_BY_KEY);
-  // A range of the primary key, of which arrays are read until LIMIT: neither CTE nor unnest changes its order. A
-  // customer stands in an array once for each of his values that changed.
+  // Reads arrays in a range of the primary key until LIMIT; CTE and unnest keep the order. A customer occurs in an
+  // array once for each changed value.
   const { rows } = await tx.query<ChangeRow>(
     `WITH entries AS MATERIALIZED (
        SELECT * FROM attribute_change_log
@@ -275,7 +279,7 @@ export async function listChanges(
   return takeDistinct(rows, lastEntry, limit);
 }
 
-/** `lastEntry`: the last one looked at, where there may be more behind it. */
+/** `lastEntry`: the last entry that was read, if more may follow. */
 function takeDistinct(rows: ChangeRow[], lastEntry: ChangeRow | null, limit: number) {
   const changed = new Map<string, ChangedCustomer>();
   for (const [index, row] of rows.entries()) {
@@ -290,7 +294,7 @@ function takeDistinct(rows: ChangeRow[], lastEntry: ChangeRow | null, limit: num
   return { changed: [...changed.values()], next };
 }
 
-/** All customers of an entry lie before an ordinal that none has. */
+/** Returns the position after an entry: an ordinal beyond all customers. */
 function positionOf({ received_at: receivedAt, id, ordinal }: ChangeRow): LogPosition {
   return { receivedAt, id, ordinal: ordinal ?? 2 ** 31 };
 }

@@ -1,17 +1,18 @@
+/** Attribute values as the database stores them. */
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** How `customer_type` is stored in attribute_values. */
+/** Codes of `customer_type` in attribute_values. */
 export const CUSTOMER_TYPE_CODE: Record<CustomerType, number> = { user_id: 0, device_id: 1 };
 
-/** A scalar is the text the database keeps: a decimal, YYYY-MM-DD, a string; a datetime is a Date. */
+/** A scalar is the database's text (a decimal, YYYY-MM-DD, a string); a datetime is a Date. */
 export type StoredValue = {
   key: string;
   valueType: ValueType;
   value: string | boolean | Date | null;
-  /** For a Set, in the order in which elements came. */
+  /** Elements of a Set, in the order in which they were added. */
   elements: { value: string; since: Date }[] | null;
   since: Date;
 };
@@ -29,7 +30,7 @@ type ValueRow = Row<'customer_attributes', 'key' | 'valueType'> &
     | 'setTimes'
   >;
 
-/** A String may have been another type before: its values stand in that type's column. */
+/** Returns a value's text. A String may have been another type before: older values are in that type's column. */
 function textOfRow(row: ValueRow): string | null {
   const {
     stringValue: string,
@@ -41,7 +42,7 @@ function textOfRow(row: ValueRow): string | null {
   return string ?? number ?? boolean?.toString() ?? date ?? datetime?.toISOString() ?? null;
 }
 
-/** The values that a customer has in one SoR, by key; removed ones and those of deleted attributes are left out. */
+/** Returns a customer's values in one SoR by key, without removed values and deleted attributes. */
 export async function findAttributeValues(
   db: Queryable,
   entityId: number,
@@ -49,7 +50,7 @@ export async function findAttributeValues(
   customerType: CustomerType,
   customerId: string,
 ): Promise<StoredValue[]> {
-  // One range of attribute_values' key.
+  // Reads one range of attribute_values' primary key.
   const rows = readRows<ValueRow>(
     await db.query(
       `SELECT a.key, a.value_type, v.changed_at, v.string_value, v.number_value, v.boolean_value, v.date_value,

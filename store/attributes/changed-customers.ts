@@ -1,20 +1,21 @@
+/** Lists customers whose values changed since a moment, with or without the change log. */
 import type { Tx } from '../core/database.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { type ChangedCustomer, type Instant, listChanges, type LogPosition } from './attribute-change-log.ts';
 import { type CustomerFilter, listCustomers } from './customers.ts';
 import { findChanged, type ValueSelection } from './profile-values.ts';
 
-/** Most customers that one page looks at, where the change log does not tell who changed, and most values of theirs. */
+/** Maximum number of customers, and of their values, that one page reads if the change log does not cover the scan. */
 const LOOKED_AT = 20_000;
 const VALUES_LOOKED_AT = 2_000_000;
 
-/** Where a scan over changes goes on: in the change log, or behind a customer. */
+/** Position of a scan over changes: in the change log, or after a customer. */
 export type ScanCursor = { log: LogPosition | null } | { after: Person | null };
 
 export type ChangesScan = { since: Instant; upTo: Instant; filter: CustomerFilter; selection: ValueSelection };
 
 /**
- * The next customers with changes, at most `limit`, and where to go on: null at the end. There may be fewer before it.
+ * Lists the next changed customers, at most `limit` and possibly fewer, and the position after them, null at the end.
  */
 export async function listChangedCustomers(
   tx: Tx,

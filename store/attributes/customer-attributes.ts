@@ -18,7 +18,7 @@ export type CustomerAttribute = Row<
   | 'isSensitive'
   | 'isGuessed',
   {
-    /** The type that was guessed before it became a String: values of then stand in that type's column. */
+    /** The guessed type before it became a String: older values are in that type's column. */
     widenedFrom: WidenedFrom | null;
   }
 >;
@@ -26,7 +26,7 @@ export type CustomerAttribute = Row<
 const COLUMNS =
   'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive, is_guessed, widened_from';
 
-/** Null when the SoR already has an attribute of that key. */
+/** Inserts an attribute; returns null if the SoR has one with that key. */
 export async function insertCustomerAttribute(
   tx: Queryable,
   entityId: number,
@@ -68,7 +68,7 @@ export async function findCustomerAttribute(
   );
 }
 
-/** The attributes of some SoRs, in the order they were defined. */
+/** Lists the attributes of some SoRs, in the order of their definition. */
 export async function listCustomerAttributesOf(
   db: Queryable,
   entityId: number,
@@ -95,8 +95,8 @@ export async function listIdentifierAttributes(db: Queryable, entityId: number):
 }
 
 /**
- * Changes what is given. The key stays, and the type but for `valueType`, which ends a guess: the attribute's own type,
- * or String of a scalar.
+ * Changes the given members, but never the key. `valueType` ends a guess: it is the attribute's own type, or String for
+ * a scalar.
  */
 export async function updateCustomerAttribute(
   tx: Queryable,
@@ -132,7 +132,7 @@ export async function updateCustomerAttribute(
   return updated;
 }
 
-/** From now on nothing finds it; its values go in bounded batches (`deleteRemains`). */
+/** Deletes an attribute: nothing finds it any more, and `deleteRemains` deletes its values in batches. */
 export async function deleteCustomerAttribute(tx: Queryable, entityId: number, id: number): Promise<void> {
   const rows = readRows<Row<'customer_attributes', 'sorId'>>(
     await tx.query(
@@ -143,7 +143,10 @@ export async function deleteCustomerAttribute(tx: Queryable, entityId: number, i
   await raiseSorRevision(tx, entityId, rows[0]!.sorId);
 }
 
-/** Rows that were checked against the attributes as they were are checked again before they are merged. */
+/**
+ * Raises the SoR's revision, so that rows that were checked against the old attributes are checked again before they
+ * merge.
+ */
 export async function raiseSorRevision(tx: Queryable, entityId: number, sorId: number): Promise<void> {
   await lockSorRules(tx, sorId);
   await tx.query(

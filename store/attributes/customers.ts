@@ -1,3 +1,4 @@
+/** Customers of an entity: everybody with a value. */
 import { CUSTOMER_TYPES, type CustomerType } from '../../domain/attributes/customer-id.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, read, type Tx, write } from '../core/database.ts';
@@ -6,24 +7,28 @@ import type { Person } from '../gdpr/tombstones.ts';
 import { firstEntries } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** Null: of either type, whatever the id. */
+/** Null: either type, or any id. */
 export type CustomerFilter = { customerType: CustomerType | null; customerIds: readonly string[] | null };
 
-/** Customers by type: the text of Postgres arrays of their ids. */
+/** Customers by type, as texts of Postgres arrays of their ids. */
 export type IdsByType = Record<CustomerType, string>;
 
-/** With an entity's id: held by who adds customers, and by who takes some away. */
+/**
+ * First key of the advisory lock on an entity's customers, for adding and removing them; the second is the entity's id.
+ */
 const CUSTOMERS_LOCK = 5_717_024;
 
-/** At the end of a subquery: it runs once for each row, and so by the key, whatever the planner takes the table for. */
+/**
+ * At the end of a subquery, makes it run once a row and use the key, whatever size the planner assumes for the table.
+ */
 const LOOKED_UP = 'OFFSET 0';
 
 const FILTERED = `entity_id = $1 AND ($2::smallint IS NULL OR customer_type = $2)
   AND ($3::text[] IS NULL OR customer_id = ANY ($3))`;
 
 /**
- * Exact. Of an entity's whole list the planner decides: to read the table of one that has most of it takes a third of
- * the time of its range of the primary key, and before the first ANALYZE it takes the range.
+ * Counts customers exactly. For a whole entity the planner decides: reading the whole table takes a third of the time
+ * of a range scan if the entity has most of it.
  */
 export async function countCustomers(tx: Tx, entityId: number, filter: CustomerFilter): Promise<number> {
   if (filter.customerIds !== null) await tx.query(LOOK_UP_BY_KEY);
@@ -35,7 +40,8 @@ export async function countCustomers(tx: Tx, entityId: number, filter: CustomerF
 }
 
 /**
- * In the order of the primary key: customer id by bytes, then type. Starts behind `after`, then leaves out `offset`.
+ * Lists customers in the order of the primary key (customer id by bytes, then type), from behind `after`, without the
+ * first `offset`.
  */
 export async function listCustomers(
   tx: Tx,
@@ -44,7 +50,7 @@ export async function listCustomers(
   { after, offset = 0, limit }: { after?: Person | null; offset?: number; limit: number },
 ): Promise<Person[]> {
   await tx.query(LOOK_UP_BY_KEY);
-  // One range of the primary key.
+  // Reads one range of the primary key.
   const rows = readRows<Row<'customers', 'customerId'> & { customerType: number }>(
     await tx.query(
       `SELECT customer_id, customer_type FROM customers
@@ -66,10 +72,7 @@ function keys(entityId: number, { customerType, customerIds }: CustomerFilter): 
   return [entityId, customerType === null ? null : CUSTOMER_TYPE_CODE[customerType], customerIds];
 }
 
-/**
- * Adds the customers of all merges that have committed. Whoever reads `customers` calls it before: of what was merged
- * by then nobody is missing.
- */
+/** Adds the customers of all committed merges. Call it before reading `customers`. */
 export async function addPendingCustomers(db: Database, entityId: number): Promise<void> {
   if (!(await read(db, (tx) => isSomePending(tx, entityId)))) return;
   while (
@@ -88,15 +91,15 @@ async function isSomePending(tx: Tx, entityId: number): Promise<boolean> {
   return rowCount! > 0;
 }
 
-/** Until the transaction ends nobody else adds or takes away customers of the entity. */
+/** Locks the list of the entity's customers against other changes until the transaction ends. */
 export async function lockCustomers(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [CUSTOMERS_LOCK, entityId]);
 }
 
-/** With `lockCustomers` held. True where there may be more. */
+/** Adds some customers; call it with `lockCustomers` held. Returns whether there may be more. */
 async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
   await tx.query(LOOK_UP_BY_KEY);
-  // FOR UPDATE: where somebody is just being erased from an entry, it is read again once that has committed.
+  // FOR UPDATE: rereads an entry if an erasure has just removed a person from it.
   const { rows } = await tx.query<{ entries: number }>(
     `WITH first AS MATERIALIZED (${firstEntries('entity_id = $1 AND pending', 'id')}), entries AS MATERIALIZED (
        SELECT l.received_at, l.id, l.customer_type, l.customer_ids FROM first f JOIN attribute_change_log l
@@ -118,12 +121,9 @@ async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
   return rows[0]!.entries > 0;
 }
 
-/**
- * Takes those away of whom no value is left. To be called, with `lockCustomers` held, in the transaction that deleted
- * values of theirs.
- */
+/** Removes customers without values. Call it with `lockCustomers` held, in the transaction that deleted the values. */
 export async function deleteValueless(tx: Tx, entityId: number, customers: IdsByType): Promise<void> {
-  // Else whoever is still pending for one of the deleted values would be added after this.
+  // First adds pending customers; else one who is pending because of a deleted value would be added later.
   while (await addSomePending(tx, entityId));
   await tx.query(
     `DELETE FROM customers WHERE ctid = ANY (ARRAY(

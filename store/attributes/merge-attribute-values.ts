@@ -1,3 +1,4 @@
+/** Merges attribute values: the one way in for imports, feeds, syncs and SDKs. */
 import {
   type AttributeChange,
   type FoldedSet,
@@ -22,33 +23,33 @@ import {
 import { insertIdsOfSets, insertStagedIds } from './similar-ids.ts';
 import { type ChangedSet, dryRunSets, storedSets, type StoredSets } from './stored-sets.ts';
 
-/** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
+/** A row that only the merge can refuse: of an erased person, or of a Set that grew too large. */
 export type MergeRefusal = { line: number; attributeId: number; erasedHash: Buffer } | SetRefusal;
 
-/** With fewer values of each customer a scan of them is no faster than to look each one up. */
+/** With fewer values a customer, a scan is no faster than looking up each value. */
 const ROWS_OF_A_CUSTOMER = 4;
 
 /** Maximum number of changes that are prepared at once. */
 const PORTION = 500;
 
-/** What a merge takes: scalars as COPY text in the order of their lines, Sets folded. */
+/** Input of a merge: scalars as COPY text in the order of their lines, Sets folded. */
 export type PreparedChanges = StagedScalars & {
   sets: readonly FoldedSet[];
-  /** The changes themselves: looked at only where somebody was erased. */
+  /** Returns the changes themselves; called only if some person is erased. */
   changes: () => Promise<readonly AttributeChange[]>;
 };
 
 /**
- * All of a merge that needs no database, so that it can be done while the merge before it runs. Takes the changes bit
- * by bit: a few thousand of them that are let go at once cost the garbage collector next to nothing, while a batch
- * that is kept until its end costs as much as all other work on its rows.
+ * Prepares a merge without the database, so that it can run during the merge before it. Takes changes in small
+ * portions: a few thousand short-lived ones cost the garbage collector almost nothing, while a whole batch kept to its
+ * end costs as much as all other work on its rows.
  */
 export class ChangesPreparation {
   readonly #staged: Buffer[] = [];
   readonly #sets = new FoldedSets();
   readonly #attributes = new Set<number>();
   #scalars = 0;
-  /** How often a scalar is of another customer than the one before. */
+  /** Number of scalars whose customer is not that of the scalar before. */
   #runs = 0;
   #lastCustomer = '';
 
@@ -71,23 +72,26 @@ export class ChangesPreparation {
     this.#lastCustomer = customerId;
   }
 
-  /** So that a scan of all these attributes of all these customers reads at most twice as many values as are staged. */
+  /**
+   * Ensures that a scan of all these attributes of all these customers reads at most twice as many values as are
+   * staged.
+   */
   get #isByCustomer(): boolean {
     return this.#scalars >= ROWS_OF_A_CUSTOMER * this.#runs && 2 * this.#scalars >= this.#runs * this.#attributes.size;
   }
 
-  /** How many different Sets are to be changed so far. */
+  /** Number of different Sets so far. */
   get sets(): number {
     return this.#sets.size;
   }
 
-  /** `changes` makes them once more. */
+  /** `changes` makes the changes again. */
   prepared(changes: () => Promise<readonly AttributeChange[]>): PreparedChanges {
     return { staged: this.#staged, isByCustomer: this.#isByCustomer, sets: this.#sets.all(), changes };
   }
 }
 
-/** The same for changes that are all at hand. */
+/** Prepares changes that are all in memory. */
 export function prepareChanges(changes: readonly AttributeChange[]): PreparedChanges {
   const preparation = new ChangesPreparation();
   preparation.add(changes);
@@ -95,13 +99,12 @@ export function prepareChanges(changes: readonly AttributeChange[]): PreparedCha
 }
 
 /**
- * The one way in for attribute values: leaves out the erased and merges the rest. A value that stays the
- * same is not written, and keeps its time.
+ * Merges attribute values and leaves out erased people. A value that stays the same is not written, and keeps its time.
  *
- * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
- * (`write` with `collide`). Keys are locked in the order of the primary key. For the import `dryRunOf` it does the
- * same and takes it back: no value changes, and it returns the same refusals. A value that was `said` before
- * the one that it meets changes nothing; changes of Sets apply in the order of their commits, but for traits.
+ * Runs in the caller's transaction, which is retried if a key that it inserts was inserted elsewhere meanwhile (`write`
+ * with `collide`). Locks keys in the order of the primary key. For the import `dryRunOf` it rolls its changes back and
+ * returns the same refusals. A value `said` before the stored one changes nothing; changes of Sets apply in the order
+ * of their commits, except traits.
  */
 export async function mergeAttributeValues(
   tx: Tx,
@@ -152,13 +155,13 @@ function* portionsOf(changes: readonly AttributeChange[]): Generator<readonly At
   for (let at = 0; at < changes.length; at += PORTION) yield changes.slice(at, at + PORTION);
 }
 
-/** An ADD for which the stored Set has no room, and whose Set it is. */
+/** An ADD that would make its stored Set too large. */
 type SetRefusal = SetOutcome['failures'][number] & Pick<FoldedSet, 'customerId' | 'attributeId'>;
 
-/** Most stored elements held in memory at once: 50 MB where each of them is as long as allowed. */
+/** Maximum number of stored elements in memory: 50 MB if each has the maximum length. */
 const ELEMENTS_AT_ONCE = 50_000;
 
-/** `takesTraits`: calls may come late, so that an unchanged Set writes its time, too. */
+/** `takesTraits`: calls may come late, so an unchanged Set writes its time, too. */
 type Circumstances = {
   now: Date;
   at: Date;
@@ -168,9 +171,8 @@ type Circumstances = {
 };
 
 /**
- * Reads each Set, applies its operations in file order, and writes it back where it changed; by portions of
- * ELEMENTS_AT_ONCE. A trait that was said before the Set it meets changes nothing, nor does a correction that would
- * replace it.
+ * Reads Sets in portions of ELEMENTS_AT_ONCE, applies their operations in file order, and writes changed ones. A trait
+ * said before the stored Set changes nothing, nor does a correction that would replace a later change.
  */
 async function mergeSets(
   tx: Tx,
@@ -194,7 +196,7 @@ async function mergeSets(
   return refusals;
 }
 
-/** Sets whose stored elements together are few enough. */
+/** Yields portions of Sets with few enough stored elements. */
 function* portions(sets: readonly FoldedSet[], sizes: Map<number, number>): Generator<FoldedSet[]> {
   let portion: FoldedSet[] = [];
   let elements = 0;
@@ -240,7 +242,7 @@ async function mergePortion(
   return refusals;
 }
 
-/** Also returns when the latest operation of those that stay was said, or the stored Set if that is later. */
+/** Returns the remaining operations, and the later of their latest time and the stored Set's. */
 function leaveOutOlder(
   operations: readonly (SetOperation & SaidChange)[],
   storedAt: Date | null,

@@ -1,3 +1,4 @@
+/** Merges scalar attribute values in SQL, through a staging table. */
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { ScalarChange } from '../../domain/attributes/attribute-change.ts';
@@ -8,15 +9,15 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
 export type StagedScalars = {
-  /** COPY text, made by `stagedLine`, in the order of the lines. */
+  /** COPY text of `stagedLine`, in the order of the lines. */
   staged: readonly Buffer[];
-  /** Whether the scalars of a customer stand together, and those of all customers are of much the same attributes. */
+  /** True if the scalars of each customer are consecutive, and all customers have mostly the same attributes. */
   isByCustomer: boolean;
 };
 
 /**
- * Temporary, so nothing of it outlives the session or reaches the write-ahead log. One round trip for all:
- * between two of them Postgres waits for us.
+ * Temporary, so it does not outlive the session or reach the write-ahead log. One round trip: between two, Postgres
+ * waits for us.
  */
 const PREPARE_STAGING = `${LOOK_UP_BY_KEY};
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
@@ -24,16 +25,16 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
   said_at timestamptz, value text COLLATE "C") ON COMMIT DELETE ROWS;
 TRUNCATE staged_values`;
 
-/** Puts them where `mergeScalars` takes them from. */
+/** Writes the scalars into the table that `mergeScalars` reads. */
 export async function stageScalars(tx: Tx, { staged, isByCustomer }: StagedScalars): Promise<void> {
   await tx.query(isByCustomer ? `${PREPARE_STAGING};SET LOCAL enable_hashjoin = on` : PREPARE_STAGING);
   await pipeline(staged, tx.query(copyFrom('COPY staged_values FROM STDIN')));
 }
 
-/** staged_values.value_type. */
+/** Codes of staged_values.value_type. */
 const TYPE_CODE: Record<ScalarType, number> = { String: 0, Number: 1, Boolean: 2, Date: 3, Datetime: 4 };
 
-/** By hand and not by `copyLine`, since it is made for every row. A value that is removed is NULL. */
+/** Writes one line of COPY, by hand because it runs for every row; `copyLine` is slower. A removed value is NULL. */
 export function stagedLine({
   customerId,
   customerType,
@@ -49,29 +50,26 @@ export function stagedLine({
 }
 
 /**
- * When the values of a merge were said: now, where `at` is missing. The feed brings its requests in the order in which
- * they were accepted.
- * `runId`: the run of a sync that brings them, which waits for nothing of its own. `older`: collects the lines of
- * values that were said before the value they meet; looked for only where it is given. `isCorrection`: a re-drive
- * brings them, which replaces no Set that was changed later.
+ * When the values of a merge were said; by default now. The feed brings its requests in the order of their acceptance.
+ * `runId`: the sync's run that brings them, which does not wait for its own work. `older`: collects the lines of values
+ * said before the stored ones; they are searched only if it is given. `isCorrection`: a re-drive, which does not
+ * replace a Set that was changed later.
  */
 export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number>; isCorrection?: boolean };
 
-/** SQL: whether calls of SDKs, of which any may come late, bring values of the SoR. */
+/** SQL: whether SDK calls, which may come late, bring values of the SoR. */
 export const TAKES_TRAITS = `EXISTS (
   SELECT FROM systems_of_records o WHERE o.entity_id = $1 AND o.id = $2 AND (o.type = 'app' OR o.type = 'global' AND EXISTS (
     SELECT FROM systems_of_records a WHERE a.entity_id = $1 AND a.type = 'app')))`;
 
 /**
- * Looks each staged row up once; then updates, by their place in the table, those that differ,
- * and inserts those that are missing. Unchanged rows stay untouched, and a plain INSERT is much cheaper
- * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
- * each other and never in a circle. Those whose values changed go into the change log.
+ * Looks up each staged row once, then updates rows that differ and inserts missing ones. Unchanged rows stay untouched,
+ * and a plain INSERT is much cheaper than ON CONFLICT. All statements follow the order of the primary key, so that
+ * merges of the same keys wait for each other without deadlock. Customers with changed values go into the change log.
  *
- * A row that was said before the value it meets changes nothing: of two imports of one value the one accepted last
- * wins, whichever commits last. While work that was accepted earlier is still to come, and wherever calls of SDKs may
- * come late, an unchanged row writes its time, and the removal of a value that is not there writes a row, so that the
- * earlier value loses to them, too.
+ * A row said before the stored value changes nothing: of two imports the one accepted last wins, whichever commits
+ * last. If work accepted earlier is still to come, or SDK calls may come late, an unchanged row writes its time, and
+ * the removal of a missing value writes a row, so that the earlier value loses to them, too.
  */
 export async function mergeScalars(
   tx: Tx,
@@ -89,17 +87,17 @@ export async function mergeScalars(
     runId ?? null,
     older !== undefined,
   ]);
-  // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
+  // A row that another transaction changed since the look-up has moved, and was skipped.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
   for (const line of rows[0]!.older ?? []) older?.add(line);
 }
 
 /**
- * The staged values, of each key the one of the last line, in the order of the primary key.
+ * The staged values, the last line of each key, in the order of the primary key.
  *
- * The entity and the SoR come from this side, as columns that the planner can't see through. As constants
- * on the other side it would guess how many rows they have, guess one where the last ANALYZE is older than
- * the SoR, and read all of the SoR for every staged row.
+ * Entity and SoR are columns of this side, which the planner cannot see through. As constants on the other side it
+ * would estimate their rows, guess one if the last ANALYZE is older than the SoR, and read the whole SoR for every
+ * staged row.
  */
 const STAGED_IN_ORDER = `(
   SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, value IS NULL AS removed,
@@ -121,14 +119,14 @@ const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.
   (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
 
 /**
- * `is_new`: of a customer who may not stand among the customers yet; the removal of what was never there leaves a row
- * without one.
+ * `is_new`: the customer may not be in `customers` yet; removing a value that never existed leaves a row without a
+ * customer.
  */
 const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same, v.entity_id IS NULL OR v.removed_at IS NOT NULL AS is_new`;
 
 /**
- * Looks for what may still bring an earlier value: calls of SDKs, work accepted earlier; the feed has its own requests
- * in their order.
+ * Checks for work that may still bring an earlier value: SDK calls, and work accepted earlier; the feed keeps the order
+ * of its own requests.
  */
 const EARLIER_UNDER_WAY = `
   SELECT EXISTS (
@@ -143,7 +141,7 @@ const EARLIER_UNDER_WAY = `
       SELECT FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND received_at < coalesce($3, now()) AND sor_id = $2)
     AS is_under_way`;
 
-/** A stored time that is still to come is that of a database whose clock was ahead: it holds up nothing. */
+/** A stored time in the future comes from a database clock that was ahead, and is ignored. */
 const IS_OLDER = 'v.said_at > s.said_at AND v.said_at <= statement_timestamp()';
 
 const IS_NEWS = `CASE
@@ -151,13 +149,13 @@ const IS_NEWS = `CASE
   WHEN ${IS_OLDER} THEN false
   ELSE ${DIFFERS} OR (v.said_at IS DISTINCT FROM s.said_at AND (SELECT is_under_way FROM earlier)) END`;
 
-/** Each staged row is looked up by its key, in the order of the keys. */
+/** Looks up each staged row by its key, in the order of the keys. */
 const FOUND_BY_KEY = `SELECT s.*, v.ctid AS tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
   WHERE ${IS_NEWS}`;
 
 /**
- * One scan reads the values of all staged customers, which lie side by side in the index. That they are matched by a
- * hash is what a full join leaves, whatever the planner takes the tables for.
+ * Reads the values of all staged customers, which are adjacent in the index, in one scan. The full join forces a hash
+ * join, whatever sizes the planner assumes.
  */
 const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s FULL JOIN (
     SELECT ctid AS tid, * FROM attribute_values
@@ -168,7 +166,7 @@ const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER}
   ON v.customer_id = s.customer_id AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id
   WHERE CASE WHEN s.entity_id IS NULL THEN false ELSE ${IS_NEWS} END`;
 
-/** Each staged row by itself, also those before the last of their key. Runs only where $6 asks for it. */
+/** Each staged row, also earlier ones of a key. Runs only if $6 asks for it. */
 const OLDER = `CASE WHEN $6 THEN (
     SELECT array_agg(s.line)::bigint[] FROM (SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM staged_values OFFSET 0) s
     CROSS JOIN LATERAL (SELECT said_at FROM attribute_values v WHERE ${SAME_KEY} OFFSET 0) v WHERE ${IS_OLDER}) END`;

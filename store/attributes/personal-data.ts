@@ -14,8 +14,8 @@ const attributeValues = rowsOfCustomers({
     'customer type and id, in each System of Records; if [the device itself](gdpr.md#from-a-device) makes the ' +
     'request, in those of apps and the global one',
   erasedBy: 'deleting the rows',
-  // One range of the primary key for each SoR and person. A device that asks for itself ($4) has sent nothing to a
-  // custom SoR.
+  // Reads one range of the primary key for each SoR and person. A device that makes its own request ($4) has no values
+  // in custom SoRs.
   where: `r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1) AND ${OF_CUSTOMERS}
     AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[])
       OR r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1 AND type <> 'custom'))`,
@@ -54,7 +54,7 @@ const customers = rowsOfCustomers({
   holds: 'the fact that a customer has values',
   foundBy: 'customer type and id',
   erasedBy: 'deleting the rows',
-  // A device that asks for itself ($4) stays a customer while a custom SoR has values of it.
+  // A device that makes its own request ($4) stays a customer while a custom SoR has values of it.
   where: `${OF_CUSTOMERS} AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[]) OR NOT EXISTS (
     SELECT FROM systems_of_records s JOIN attribute_values v
       ON v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = r.customer_id AND v.customer_type = 1

@@ -1,16 +1,17 @@
+/** Reads the values of many customers, in bounded memory. */
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { type Database, read, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** What is to be read of each customer. Values of type Set may be a thousand times as long as others. */
+/** Attributes to read of each customer. A value of type Set may be a thousand times as long as others. */
 export type ValueSelection = readonly { id: number; sorId: number; valueType: ValueType }[];
 
-/** Without `since` all values, with it those that changed from then on, also those that were removed. */
+/** `since`: reads only values that changed from then on, also removed ones. */
 export type AskedCustomer = Person & { since?: string };
 
-/** `value`: the text of a scalar; of a datetime its milliseconds since the epoch, of a Set null. */
+/** `value`: a scalar's text; a datetime's milliseconds since the epoch; null for a Set. */
 export type ProfileValue = {
   attributeId: number;
   value: string | number | null;
@@ -18,12 +19,12 @@ export type ProfileValue = {
   isRemoved: boolean;
 };
 
-/** Most texts, each of 256 characters or less, that are held at once. */
+/** Maximum number of texts in memory, each of at most 256 characters. */
 const TEXTS_AT_ONCE = 50_000;
 
 /**
- * The values of each customer, in the order asked for, read by portions that a bounded memory holds. Between portions
- * no transaction is open, however slowly they are taken.
+ * Yields the values of each customer, in the given order, in bounded portions. No transaction is open between portions,
+ * however slow the reader is.
  */
 export async function* streamProfileValues(
   db: Database,
@@ -42,7 +43,7 @@ export async function* streamProfileValues(
   }
 }
 
-/** How many elements the Sets of each customer have. */
+/** Counts the elements of each customer's Sets. */
 async function countElements(tx: Tx, entityId: number, customers: readonly Person[], selection: ValueSelection) {
   const sets = selection.filter(({ valueType }) => valueType === 'Set');
   if (sets.length === 0) return [];
@@ -57,7 +58,7 @@ async function countElements(tx: Tx, entityId: number, customers: readonly Perso
   return sizes;
 }
 
-/** Customers whose Sets together are small enough. */
+/** Yields portions of customers with few enough elements. */
 function* portions(customers: readonly AskedCustomer[], sizes: number[]): Generator<readonly AskedCustomer[]> {
   let start = 0;
   let elements = 0;
@@ -103,7 +104,7 @@ async function listValues(
   return found;
 }
 
-/** The places in a list of customers, in its order, of those who have a value that changed since. */
+/** Returns the indexes, in order, of the customers with a value that changed since. */
 export async function findChanged(
   tx: Tx,
   entityId: number,
@@ -121,7 +122,7 @@ export async function findChanged(
   return rows.map(({ ordinal }) => ordinal);
 }
 
-/** Each SoR has its own attributes alone: an index scan sorts the array that it looks for once for every customer. */
+/** Groups attributes by SoR: an index scan sorts the array that it searches for each customer. */
 const SELECTED = `WITH selected AS MATERIALIZED (
   SELECT sor_id, array_agg(attribute_id) AS attribute_ids FROM unnest($2::integer[], $6::integer[]) AS a (sor_id, attribute_id)
   GROUP BY sor_id)`;
@@ -132,8 +133,8 @@ const KEYS = `(
   OFFSET 0) k`;
 
 /**
- * Of each customer and SoR one range of the primary key. OFFSET 0 makes that the only way: a planner that takes the
- * table for small, as it does until the first ANALYZE, would read all values once and compare each with each customer.
+ * Reads one range of the primary key for each customer and SoR. OFFSET 0 forces this: before the first ANALYZE the
+ * planner takes the table for small, and would compare each value with each customer.
  */
 const OF_EACH_SOR = `selected s CROSS JOIN LATERAL (
   SELECT * FROM attribute_values

@@ -5,24 +5,20 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
 /**
- * Ids that differ only in capitals or in composed letters: Millrace takes them for different people, and they may be
+ * Similar ids, which differ only in case or in composed letters. Millrace takes them for different people; they may be
  * one.
  */
 
-/**
- * SQL: an entity and an id without these differences, as the indexes customers_by_fold and device_users_by_fold hold
- * them.
- */
+/** SQL: an entity and an id without these differences, as in the indexes customers_by_fold and device_users_by_fold. */
 const foldedId = (entityId: string, id: string) =>
   `(${entityId}::text || ' ' || left(normalize(lower(${id} COLLATE pg_c_utf8), NFC), 256))`;
 
-/** A user id asked for, and a user that the entity has under a similar one. */
+/** A requested user id, and a similar one that the entity has. */
 export type SimilarId = { asked: string; similar: string };
 
 /**
- * Lists users of the entity whose id is similar to one of these ids and none of them, in the order of these ids; at
- * most `limit`. The users of the last seconds may be missing. Joins of the transaction look rows up by key from here
- * on.
+ * Lists users whose id is similar to one of these ids but equal to none, in the order of these ids, at most `limit`.
+ * Users of the last seconds may be missing. Joins in this transaction look up rows by key from here on.
  */
 export async function listSimilarIds(
   tx: Tx,
@@ -31,7 +27,7 @@ export async function listSimilarIds(
   limit: number,
 ): Promise<SimilarId[]> {
   await tx.query(LOOK_UP_BY_KEY);
-  // Uses the indexes customers_by_fold and device_users_by_fold, once for each id.
+  // Uses the indexes customers_by_fold and device_users_by_fold once an id.
   const { rows } = await tx.query<SimilarId>(SIMILAR_IDS, [entityId, asked, limit]);
   return rows;
 }
@@ -47,7 +43,7 @@ export const SIMILAR_IDS = `SELECT a.asked, s.similar
 const FIRST_LINES = `ON CONFLICT (entity_id, import_id, customer_id, customer_type)
   DO UPDATE SET line = excluded.line WHERE excluded.line < dry_run_ids.line`;
 
-/** Writes down whose rows a dry run has merged: those of `staged_values`. */
+/** Stores the ids that a dry run has merged, from `staged_values`. */
 export async function insertStagedIds(tx: Tx, entityId: number, importId: number): Promise<void> {
   await tx.query(
     `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
@@ -57,7 +53,7 @@ export async function insertStagedIds(tx: Tx, entityId: number, importId: number
   );
 }
 
-/** The same for the rows of Sets. */
+/** Stores the ids of a dry run's Sets. */
 export async function insertIdsOfSets(
   tx: Tx,
   entityId: number,
@@ -84,8 +80,8 @@ export async function insertIdsOfSets(
 export type SimilarLine = Row<'dry_run_ids', 'line'> & { like: number | null };
 
 /**
- * Counts the ids of a dry run that are similar to that of an earlier line or of an existing customer, and returns the
- * lines of the first ones, at most `limit`.
+ * Counts the ids of a dry run that are similar to that of an earlier line or of a customer, and returns their first
+ * lines, at most `limit`.
  */
 export async function findSimilarLines(
   tx: Tx,
@@ -94,7 +90,7 @@ export async function findSimilarLines(
   limit: number,
 ): Promise<{ count: number; lines: SimilarLine[] }> {
   await tx.query(LOOK_UP_BY_KEY);
-  // Reads a range of the key, sorts it, and looks each id up in the index customers_by_fold.
+  // Reads and sorts a range of the key, and looks each id up in the index customers_by_fold.
   const { rows } = await tx.query<SimilarLine & { count: number }>(
     `SELECT line, CASE WHEN nth > 1 THEN first END AS "like", count(*) OVER () AS count FROM (
        SELECT customer_id, customer_type, fold, line, row_number() OVER w AS nth, first_value(line) OVER w AS first

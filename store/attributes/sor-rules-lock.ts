@@ -1,14 +1,13 @@
 import type { Queryable } from '../core/database.ts';
 
 /**
- * The first key of the advisory locks on what decides about a SoR's rows; the second is the SoR's id. Merges share
- * it, changes take it alone. A row lock would not do: those who share one let others join, however long somebody
- * has waited to take it alone, and the merges of an import overlap without end. Advisory locks are first come,
- * first served.
+ * First key of the advisory locks on a SoR's rules; the second is the SoR's id. Merges share the lock, changes take it
+ * alone. A row lock would not do: new sharers pass a waiting exclusive lock, and the merges of an import overlap
+ * without end. Advisory locks are first come, first served.
  */
 export const RULES_LOCK = 1_750_001;
 
-/** Until the transaction ends no merge goes by this SoR's rules; to be taken before any row of it is locked. */
+/** Locks the SoR's rules against merges until the transaction ends. Take it before any row of the SoR. */
 export async function lockSorRules(tx: Queryable, sorId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [RULES_LOCK, sorId]);
 }

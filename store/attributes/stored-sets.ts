@@ -1,15 +1,16 @@
+/** Stored Sets as a merge reads and writes them, also those of a dry run. */
 import type { FoldedSet } from '../../domain/attributes/attribute-change.ts';
 import type { StoredElement } from '../../domain/attributes/set-actions.ts';
 import type { Tx } from '../core/database.ts';
 import { insertChanges } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** A Set as it is stored, with the time at which it was said; a removed one has no elements. */
+/** A stored Set with the time at which it was said; a removed one has no elements. */
 export type FoundSet = { elements: StoredElement[]; saidAt: Date | null; isRemoved: boolean };
 
 /**
- * A Set as the merge leaves it. `isSame`: its time alone changed. `isStored`: there is a row for it, maybe a removed
- * one. `isNew`: the customer had no such Set.
+ * A Set after the merge. `isSame`: only its time changed. `isStored`: it has a row, perhaps a removed one. `isNew`: the
+ * customer had no such Set.
  */
 export type ChangedSet = {
   set: FoldedSet;
@@ -20,9 +21,9 @@ export type ChangedSet = {
   isNew: boolean;
 };
 
-/** Where a merge finds its Sets and leaves them. Maps are by a set's place in the list that was asked for. */
+/** Reads and writes the Sets of a merge. Maps use a set's index in the given list. */
 export type StoredSets = {
-  /** How many elements each stored Set has. What is to be changed is locked, in the order of the primary key. */
+  /** Locks the stored Sets in the order of the primary key, and returns their numbers of elements. */
   lock(sets: readonly FoldedSet[]): Promise<Map<number, number>>;
   find(sets: readonly FoldedSet[]): Promise<Map<number, FoundSet>>;
   save(changed: ChangedSet[]): Promise<void>;
@@ -36,10 +37,10 @@ type SetRow = {
   is_removed: boolean;
 };
 
-/** A time that is still to come is that of a database whose clock was ahead: it holds up nothing. */
+/** A time in the future comes from a database clock that was ahead, and is ignored. */
 const SAID_AT = `CASE WHEN v.said_at <= clock_timestamp() THEN v.said_at END AS said_at`;
 
-/** The Sets of a SoR, within the caller's transaction. */
+/** Returns the Sets of a SoR, within the caller's transaction. */
 export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets {
   return {
     async lock(sets) {
@@ -84,8 +85,8 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
 }
 
 /**
- * The Sets of a SoR as a dry run has left them so far: what it came by lies beside the values, so that its later
- * rows meet the Sets that those of the import itself would meet.
+ * Returns the Sets of a SoR as a dry run has left them so far. They lie beside the real values, so that later rows of
+ * the dry run meet the same Sets as in the import itself.
  */
 export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: number): StoredSets {
   return {
@@ -121,7 +122,7 @@ export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: nu
   };
 }
 
-/** The keys asked for. Entity and SoR stand on this side, as in mergeScalars. */
+/** The requested keys, with entity and SoR on this side, as in mergeScalars. */
 const KEYS = `(
     SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, ordinal::integer - 1 AS ordinal
     FROM unnest($3::text[], $4::smallint[], $5::integer[]) WITH ORDINALITY AS keys (customer_id, customer_type, attribute_id, ordinal)

@@ -13,17 +13,17 @@ export type SystemOfRecord = Row<
   'systems_of_records',
   'id' | 'identifier' | 'name' | 'type' | 'disabled' | 'revision' | 'updatedAt',
   {
-    /** Of an SDK's: its app. */
+    /** The app of an SDK's SoR. */
     appId: number | null;
   }
 >;
 
-/** What the interface shows of a SoR: with its keys, opened, and its attributes. */
+/** A SoR as the interface shows it: with its opened keys and its attributes. */
 export type SorView = SystemOfRecord & { apiKeys: string[]; attributes: CustomerAttribute[] };
 
 const COLUMNS = 'id, identifier, name, type, app_id, disabled, revision, updated_at';
 
-/** The attributes that every entity's global SoR has (reference: Customer profile). */
+/** Attributes of every entity's global SoR (reference: Customer profile). */
 const GLOBAL_ATTRIBUTES: [key: string, valueType: ValueType][] = [
   ['first_name', 'String'],
   ['last_name', 'String'],
@@ -43,7 +43,7 @@ export async function insertGlobalSor(tx: Queryable, entityId: number): Promise<
   }
 }
 
-/** A custom SoR with one API key. */
+/** Inserts a custom SoR with one API key. */
 export async function insertCustomSor(
   tx: Queryable,
   secrets: Secrets,
@@ -68,7 +68,7 @@ export async function insertCustomSor(
   return sor;
 }
 
-/** The SoR of what an app's SDK sends, named after the app, which is held as it is meanwhile. */
+/** Inserts the SoR for an app's SDK, named after the app, and locks the app meanwhile. */
 export async function insertAppSor(tx: Queryable, entityId: number, appId: number): Promise<SystemOfRecord> {
   const { rows } = await tx.query<Row<'apps', 'name'>>(
     'SELECT name FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE',
@@ -112,7 +112,7 @@ export async function findSor(db: Queryable, entityId: number, identifier: strin
   );
 }
 
-/** As `findSor`, and holds it as it is until the transaction ends: one change at a time, and no merge meanwhile. */
+/** Finds a SoR and locks it until the transaction ends: against other changes and merges. */
 export async function lockSor(tx: Queryable, entityId: number, identifier: string): Promise<SystemOfRecord | null> {
   const found = await findSor(tx, entityId, identifier);
   if (!found) return null;
@@ -125,7 +125,7 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
   );
 }
 
-/** Identifiers, names and types of some SoRs by their ids; deleted ones are left out. */
+/** Lists identifiers, names and types of some SoRs by their ids, without deleted ones. */
 export async function listSorNames(
   db: Queryable,
   entityId: number,
@@ -138,7 +138,7 @@ export async function listSorNames(
   return new Map(rows.map(({ id, identifier, name, type }) => [id, { identifier, name, type }]));
 }
 
-/** The ids of some SoRs by their identifiers; unknown and deleted ones are left out. */
+/** Returns the ids of some SoRs by their identifiers, without unknown and deleted ones. */
 export async function listSorIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<Row<'systems_of_records', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM systems_of_records WHERE entity_id = $1 AND identifier = ANY ($2) AND deleted_at IS NULL',
@@ -147,7 +147,7 @@ export async function listSorIds(db: Queryable, entityId: number, identifiers: s
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
-/** Null once it is deleted: what was accepted for it then has to say so. */
+/** Returns null once the SoR is deleted; accepted work must then say so. */
 export async function findSorById(db: Queryable, entityId: number, id: number): Promise<SystemOfRecord | null> {
   return readRow<SystemOfRecord>(
     await db.query(
@@ -158,8 +158,8 @@ export async function findSorById(db: Queryable, entityId: number, id: number): 
 }
 
 /**
- * The SoR's revision, which stays until the transaction ends: it tells whether rows checked before still stand.
- * Null once the row is gone.
+ * Returns the SoR's revision and holds it until the transaction ends, to decide whether checked rows are still valid.
+ * Returns null once the row is deleted.
  */
 export async function holdSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [RULES_LOCK, id]);
@@ -170,11 +170,11 @@ export async function holdSorRevision(tx: Queryable, entityId: number, id: numbe
   return rows[0]?.revision ?? null;
 }
 
-/** With `identifier` null any System of Records that has the key will do. */
+/** `identifier` null: any System of Records with the key. */
 export type ShownKey = { identifier: string | null; apiKey: string };
 export type SorOfKey = SystemOfRecord & Row<'systems_of_records', 'entityId'>;
 
-/** The SoR whose key a caller shows, of whatever entity: null when the two don't belong together. */
+/** Returns the SoR of an API key, in any entity; null if key and identifier don't match. */
 export async function findSorByApiKey(
   db: Queryable,
   secrets: Secrets,
@@ -184,7 +184,7 @@ export async function findSorByApiKey(
   return (await findSorsByApiKeys(db, secrets, [{ identifier, apiKey }]))[0]!;
 }
 
-/** The same for several, in their order. */
+/** Finds several SoRs, in the order of their keys. */
 export async function findSorsByApiKeys(
   db: Queryable,
   secrets: Secrets,
@@ -193,7 +193,7 @@ export async function findSorsByApiKeys(
   const lookups = shown.map(({ apiKey }) => secrets.lookup(apiKey));
   const found = readRows<SorOfKey & { lookup: Buffer }>(
     await db.query({
-      // Planned once a session, as each request of a feed asks.
+      // Planned once a session, because each request of a feed runs it.
       name: 'find-sors-by-keys',
       text: `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
      FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
@@ -211,12 +211,12 @@ export async function findSorsByApiKeys(
   });
 }
 
-/** SQL: what is shown of the SoR `r` with its attributes. */
+/** SQL: the size of the SoR `r` with its attributes, as shown. */
 const VIEW_BYTES = `octet_length(r::text) + coalesce((
   SELECT sum(octet_length(c::text)) FROM customer_attributes c
   WHERE c.entity_id = r.entity_id AND c.sor_id = r.id AND c.deleted_at IS NULL), 0)`;
 
-/** As `listSors`, in pieces, with what `viewSors` adds. */
+/** Yields SoRs as `listSors` in pieces, with what `viewSors` adds. */
 export async function* streamSors(
   db: Queryable,
   secrets: Secrets,
@@ -234,7 +234,7 @@ export async function* streamSors(
   }
 }
 
-/** Adds keys and attributes to each SoR: two statements, whatever their number. */
+/** Adds keys and attributes to each SoR, in two statements. */
 export async function viewSors(
   db: Queryable,
   secrets: Secrets,
@@ -271,7 +271,7 @@ export async function updateSorDisabled(
   return updateSor(db, entityId, id, 'disabled = $3', disabled);
 }
 
-/** Who is told of its imports; nobody named: its creator. */
+/** Returns the addresses for mails about its imports; by default its creator's. */
 export async function findNotifyEmails(db: Queryable, entityId: number, id: number): Promise<string[]> {
   const rows = readRows<Row<'systems_of_records', 'notifyEmails'>>(
     await db.query('SELECT notify_emails FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]),
@@ -286,7 +286,7 @@ export async function updateNotifyEmails(db: Queryable, entityId: number, id: nu
   );
 }
 
-/** From now on nothing finds it; its values and keys go in bounded batches (`deleteRemains`). */
+/** Deletes a SoR: nothing finds it any more, and `deleteRemains` deletes its values and keys in batches. */
 export async function deleteSor(tx: Queryable, entityId: number, id: number): Promise<void> {
   await lockSorRules(tx, id);
   await tx.query(

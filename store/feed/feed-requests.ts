@@ -3,35 +3,33 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /**
- * The JSON feed's inbox. Requests are merged in the order of their ids. A client that sends a request after an earlier
- * one was answered has the higher id for it: ids are drawn from one sequence, and an answer comes after the commit. For
- * the same reason whoever sees the later one sees the earlier. Requests under way at the same time have no order that
- * anybody could know; of those, one whose transaction commits late is found by its state, whatever was done meanwhile.
+ * The JSON feed's inbox. Requests merge in the order of their ids. A request sent after an earlier one was answered has
+ * the higher id, because ids come from one sequence and the answer follows the commit; for the same reason, a reader of
+ * the later one sees the earlier. Concurrent requests have no order: one that commits late is found by its state.
  */
 
-/** The first key of the advisory lock that makes one drainer of an entity's inbox; the second is the entity's id. */
+/** First key of the advisory lock that gives an entity's inbox one drainer; the second is the entity's id. */
 const FEED_LOCK = 1_750_002;
 
-/** Most requests looked at together. */
+/** Maximum number of requests that are read together. */
 const MAX_REQUESTS = 2_000;
 
-/** `suspiciousIds`: values that were taken although their customer id hardly is one. */
+/** `suspiciousIds`: accepted values whose customer id is probably a mistake. */
 export type FeedCounts = { valuesOk: number; valuesIgnored: number; valuesFailed: number; suspiciousIds: number };
 
 export type FeedRequest = Row<
   'feed_requests',
   'id' | 'identifier' | 'sorId' | 'version' | 'receivedAt' | 'valuesIn',
   {
-    /** Null until it is done. */
     doneAt: Date | null;
   }
 > &
   FeedCounts;
 
-/** Traits of an app's calls: the time of the call of each value, in ms since the epoch. */
+/** For traits of an app's calls: the time of each value's call, in ms since the epoch. */
 export type TraitsOfCalls = { appId: number; saidAt: readonly number[] };
 
-/** A request that is to be merged; `body` is its values, a JSON array. */
+/** A request to merge; `body` is its values, a JSON array. */
 export type WaitingFeedRequest = Row<'feed_requests', 'id' | 'sorId' | 'version' | 'receivedAt', { body: string }> & {
   traits: TraitsOfCalls | null;
 };
@@ -41,12 +39,12 @@ export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'tra
   traits?: TraitsOfCalls;
 };
 
-/** Accepts a request: nothing is lost of it once the transaction commits. Returns its identifier. */
+/** Accepts a request, which is safe from the commit on. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
   return (await insertFeedRequests(tx, entityId, [request]))[0]!;
 }
 
-/** The same for several, in one statement. */
+/** Accepts several requests in one statement. */
 export async function insertFeedRequests(
   tx: Queryable,
   entityId: number,
@@ -88,9 +86,9 @@ export async function findFeedRequest(
   );
 }
 
-/** What waits in the entity's inbox: requests, and bytes of their bodies. */
+/** Returns the number of requests in the entity's inbox, and the bytes of their bodies. */
 export async function findFeedInbox(db: Queryable, entityId: number): Promise<{ requests: number; bytes: number }> {
-  // feed_inbox holds all that is read.
+  // Reads only the index feed_inbox.
   const { rows } = await db.query<{ requests: number; bytes: number }>(
     `SELECT count(*) AS requests, coalesce(sum(body_bytes), 0)::bigint AS bytes FROM feed_requests
      WHERE entity_id = $1 AND done_at IS NULL`,
@@ -100,17 +98,14 @@ export async function findFeedInbox(db: Queryable, entityId: number): Promise<{ 
 }
 
 /**
- * Until the transaction ends nobody else takes requests out of this entity's inbox, or changes one. Statements that
- * follow see all that the holder before has done.
+ * Locks the entity's inbox and its requests until the transaction ends. Later statements see everything that the last
+ * holder did.
  */
 export async function lockFeed(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [FEED_LOCK, entityId]);
 }
 
-/**
- * The oldest requests of the inbox, which has to be locked: at least one, and no more than fit into so many values and
- * bytes.
- */
+/** Lists the oldest requests of the locked inbox: at least one, and no more than fit the limits of values and bytes. */
 export async function listWaitingFeedRequests(
   tx: Tx,
   entityId: number,
@@ -135,7 +130,7 @@ export async function listWaitingFeedRequests(
   );
 }
 
-/** In the transaction of the values and errors that they count. What the requests held goes. */
+/** Ends requests, in the transaction of the values and errors that they count, and deletes their bodies. */
 export async function updateFeedRequestsDone(
   tx: Tx,
   entityId: number,

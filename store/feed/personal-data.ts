@@ -1,4 +1,4 @@
-/** The location of personal data in feeds: requests whose values wait to be merged. */
+/** Location of personal data in feeds: requests whose values wait to be merged. */
 import { textOf } from '../../domain/attributes/json-value.ts';
 import type { Row } from '../core/camel-row.ts';
 import { parseExactJson } from '../../domain/json/exact-json.ts';
@@ -28,7 +28,7 @@ export const feedRequests: PersonalDataLocation = {
     foundBy: 'customer id and type of each value',
     erasedBy: 'replacing the value with the keyed hash; Millrace merges all others',
   }),
-  // The merge refuses the person in later requests, and empties these.
+  // The merge refuses erased people in later requests.
   async count({ db, writtenBefore }, entityId, people) {
     return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people, writtenBefore))).length;
   },
@@ -36,19 +36,19 @@ export const feedRequests: PersonalDataLocation = {
   erase: eraseWaitingValuesOf,
 };
 
-/** So many bodies at once, each of up to 10 MB. */
+/** Number of bodies in memory, each of up to 10 MB. */
 const PAGE = 4;
 
 type Waiting = { id: number; values: WaitingValue[] };
 
-/** Whose of these people a value is. A value with an unknown type may be of any user with the id. */
+/** Finds the person of a value. A value with an unknown type may belong to any user with the id. */
 type Finder = {
   isAnySought: boolean;
   mayName: (body: string) => boolean;
   personOf: (value: WaitingValue) => Person | undefined;
 };
 
-/** Yields the waiting values of these people; with `before`, only of requests that came before that. */
+/** Yields the waiting values of these people; `before` limits them to earlier requests. */
 async function* listWaitingValuesOf(
   db: Queryable,
   entityId: number,
@@ -66,8 +66,8 @@ async function* listWaitingValuesOf(
 }
 
 /**
- * Puts the keyed hash in the place of each of their waiting values, so that all other values of the request are still
- * merged and these are counted as failed. Returns how many there were.
+ * Replaces their waiting values by the keyed hash, so that the request's other values still merge and these count as
+ * failed. Returns their number.
  */
 async function eraseWaitingValuesOf(
   { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>,
@@ -115,7 +115,7 @@ async function eraseIn(
   return changed;
 }
 
-/** Of the next waiting requests those in whose body one of the ids stands; the last one that was looked at. */
+/** Lists the next waiting requests whose body contains one of the ids, and the last request that was read. */
 async function listPage(
   db: Queryable,
   entityId: number,
@@ -137,7 +137,7 @@ async function listPage(
 function finderOf(people: KnownBy[]): Finder {
   const customers = knownToSors(people);
   const byId = Map.groupBy(customers, ({ customerId }) => customerId);
-  // As JSON.stringify wrote both.
+  // Both are written by JSON.stringify.
   let find: ReturnType<typeof createNameFinder> | undefined;
   return {
     isAnySought: customers.length > 0,

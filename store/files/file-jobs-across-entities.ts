@@ -1,3 +1,4 @@
+/** File jobs across entities: those of a link, and expired ones. */
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -6,7 +7,7 @@ import { type FileJob, toFileJob } from './file-jobs.ts';
 
 type Columns = Parameters<typeof toFileJob>[0];
 
-/** Finds the job of a link, which cannot be guessed. A job that follows another has that one's state and file. */
+/** Finds the job of a link, which cannot be guessed. A job that follows another has that job's state and file. */
 export async function findFileJobOfLink(db: Queryable, identifier: string): Promise<FileJob | null> {
   const asked = readRow<Columns, FileJob>(
     await db.query('SELECT * FROM file_jobs WHERE identifier = $1', [identifier]),
@@ -22,7 +23,7 @@ export async function findFileJobOfLink(db: Queryable, identifier: string): Prom
 
 export type ExpiredFile = { entityId: number; id: number };
 
-/** Jobs whose links have expired, the oldest first. One that others follow stays as long as their links work. */
+/** Lists jobs whose links have expired, oldest first. A job that others follow stays as long as their links work. */
 export async function listExpiredFiles(db: Queryable): Promise<ExpiredFile[]> {
   return readRows<Row<'file_jobs', 'entityId' | 'id'>>(
     await db.query(
@@ -33,7 +34,7 @@ export async function listExpiredFiles(db: Queryable): Promise<ExpiredFile[]> {
   );
 }
 
-/** Deletes a job, and notes its file for deletion. */
+/** Deletes a job and notes its file for deletion. */
 export async function deleteFileJob(tx: Tx, { entityId, id }: ExpiredFile): Promise<void> {
   const rows = readRows<Row<'file_jobs', 'fileKey'>>(
     await tx.query('DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, id]),

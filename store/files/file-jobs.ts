@@ -1,3 +1,4 @@
+/** Jobs that build files for users. */
 import { DAY_MS } from '../../domain/time/durations.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
@@ -27,11 +28,10 @@ export type FileJob = Row<
   | 'follows',
   {
     kind: FileKind;
-    /** Null where it named an erased person. */
+    /** Null if it named an erased person. */
     query: unknown;
   }
 > & {
-  /** Of the finished file. */
   file: { key: string; bytes: number } | null;
   failure: { status: string; message: string } | null;
 };
@@ -43,10 +43,10 @@ export function toFileJob({ fileKey: key, fileBytes: bytes, failureStatus, failu
   return { ...job, file: isFinished ? { key, bytes: bytes! } : null, failure: failureOf({ failureStatus, failure }) };
 }
 
-/** A file that somebody asks for; `asked` tells the same request again. */
+/** A requested file. The same request has the same `query`, kind and format. */
 export type NewFileJob = { kind: FileKind; format: FileFormat; query: object; email: string | null; createdBy: number };
 
-/** The job of the same request that is under way, or a new one. */
+/** Returns the running job of the same request, or a new one. */
 export async function findOrInsertFileJob(
   tx: Tx,
   secrets: Secrets,
@@ -65,12 +65,12 @@ export async function findOrInsertFileJob(
   return insertFileJob(tx, entityId, asked, job);
 }
 
-/** A file that everybody of the entity who asks for the same shares. */
+/** A file that all users of the entity share. */
 export type SharedFile = Pick<NewFileJob, 'kind' | 'format' | 'query'>;
 
 /**
- * The latest job of a shared file, whatever its state, unless its link has expired. One that an erasure ended is none:
- * it may only look as if it were about the erased person. By file_jobs_by_request.
+ * Finds the latest job of a shared file, in any state, unless its link has expired or an erasure ended it: such a job
+ * may only look as if it were about the erased person. Uses the index file_jobs_by_request.
  */
 export async function findSharedFileJob(
   db: Queryable,
@@ -131,8 +131,8 @@ export async function findFileJob(db: Queryable, entityId: number, identifier: s
 type Claimed = { entityId: number; jobId: number; generation: number };
 
 /**
- * Notes the key under which the file is about to be written, and the file of an earlier attempt for deletion. What the
- * file holds is read after the commit. Throws `JobGone`.
+ * Notes the key under which the file is written next, and the file of an earlier attempt for deletion. Read the file's
+ * content only after the commit. Throws `JobGone`.
  */
 export async function updateFileKey(tx: Tx, claim: Claimed, key: string): Promise<void> {
   const job = await lockJob<{ fileKey: string | null }>(tx, 'file', claim);
@@ -141,7 +141,7 @@ export async function updateFileKey(tx: Tx, claim: Claimed, key: string): Promis
   if (job.fileKey !== null) await noteFileDeletions(tx, claim.entityId, [job.fileKey]);
 }
 
-/** Throws `JobGone` also when another attempt of the same generation writes the file by now, under its own key. */
+/** Throws `JobGone`, also if another attempt of the same generation now writes the file under its own key. */
 export async function updateRowsWritten(db: Queryable, claim: Claimed, key: string, rows: number): Promise<void> {
   const { rowCount } = await db.query(
     `UPDATE file_jobs SET rows_written = $5
@@ -151,14 +151,14 @@ export async function updateRowsWritten(db: Queryable, claim: Claimed, key: stri
   if (rowCount !== 1) throw new JobGone();
 }
 
-/** Holds the job; false when another generation, or another attempt of this one, has taken over. */
+/** Locks the job; returns false if another generation or attempt has taken over. */
 export async function lockFileAttempt(tx: Tx, claim: Claimed, key: string): Promise<boolean> {
   return (await lockJob<{ fileKey: string | null }>(tx, 'file', claim))?.fileKey === key;
 }
 
 const FIRST_END = 'first_ended_at = coalesce(first_ended_at, now())';
 
-/** Ends a job that `tx` holds. */
+/** Ends a locked job. */
 export async function finishFile(
   tx: Queryable,
   job: { entityId: number; id: number },
@@ -168,7 +168,7 @@ export async function finishFile(
   await endJob(tx, 'file', job, 'finished', `file_bytes = $4, rows_written = $5, ${FIRST_END}`, [bytes, rows]);
 }
 
-/** Ends a job that `tx` holds, and of which no file was stored. */
+/** Ends a locked job without a file. */
 export async function failFile(
   tx: Queryable,
   job: { entityId: number; id: number },
@@ -184,7 +184,6 @@ export async function failFile(
   );
 }
 
-/** Whether its link still works. */
 export function isFileKept({ firstEndedAt }: Pick<FileJob, 'firstEndedAt'>, now: Date): boolean {
   return firstEndedAt === null || now.getTime() - firstEndedAt.getTime() < FILE_DAYS * DAY_MS;
 }

@@ -1,7 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Secrets } from '../core/secrets.ts';
 
-/** Where a file can be fetched without a login: an address that nobody can guess, under the server's look-up key. */
+/**
+ * Returns the address of a file, which needs no login and cannot be guessed: it is signed with the server's look-up
+ * key.
+ */
 export function fileUrl(publicUrl: string, secrets: Secrets, identifier: string): string {
   return `${publicUrl}/api/files/${identifier}?token=${signatureOf(secrets, identifier).toString('base64url')}`;
 }

@@ -2,18 +2,18 @@ import type { Cell } from '../../domain/files/cell.ts';
 import type { CsvPiece } from '../../domain/files/csv-records.ts';
 import type { Database } from '../core/database.ts';
 
-/** What a file holds. The query is plain JSON: dates are ISO texts, apps are ids. */
+/** Content of a kind of file. The query is plain JSON: dates are ISO texts, apps are ids. */
 export type FileSource<Query> = {
-  /** All names that the file's first row may have, in their order. */
+  /** All possible column names, in order. */
   columns: readonly string[];
-  /** Of them, those that are numbers in a sheet. */
+  /** Columns that are numbers in a sheet. */
   numbers: readonly string[];
-  /** The names in the file's first row, where a query selects some. */
+  /** Column names of a query that selects some. */
   columnsOf?(query: Query): readonly string[];
-  /** Rows in order, in batches of bounded size. */
+  /** Yields rows in order, in batches of bounded size. */
   rows(db: Database, entityId: number, query: Query): AsyncIterable<readonly (readonly Cell[])[]>;
-  /** The same rows as a CSV file has them after its first line, where Postgres writes them: several times as fast. */
+  /** Yields the same rows as CSV that Postgres writes, which is several times as fast. */
   csv?(db: Database, entityId: number, query: Query): AsyncIterable<CsvPiece>;
-  /** Of CSV; by default a comma. */
+  /** Delimiter of CSV, by default a comma. */
   delimiter?: ';';
 };

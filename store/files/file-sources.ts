@@ -4,7 +4,7 @@ import { customerProfiles } from './file-sources/customer-profiles.ts';
 import { trackedFile } from './file-sources/tracked.ts';
 import { crashOccurrences, eventCounts, eventDetails, performance } from './file-sources/usage.ts';
 
-/** Each kind of file. The name is kept with the job. */
+/** Kinds of files. The name is stored with the job. */
 export const fileSources = {
   events: trackedFile('events'),
   sessions: trackedFile('sessions'),
@@ -13,7 +13,7 @@ export const fileSources = {
   locations: trackedFile('locations'),
   customer_profiles: customerProfiles,
   performance,
-  // The same of one app: another file all the same, with another right.
+  // The same for one app: a kind of its own, because it needs another right.
   download_metrics: performance,
   event_counts: eventCounts,
   event_details: eventDetails,
@@ -23,5 +23,4 @@ export const fileSources = {
 } satisfies Record<string, FileSource<never>>;
 
 export type FileKind = keyof typeof fileSources;
-/** What a kind of file is asked for with. */
 export type FileQuery<Kind extends FileKind> = Parameters<(typeof fileSources)[Kind]['rows']>[2];

@@ -1,6 +1,4 @@
-/**
- * Locations of personal data in file exports: the files, which are searched for ids, and what they were requested with.
- */
+/** Locations of personal data in file exports: the files, which are searched for ids, and their queries. */
 import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { parseRun } from '../../domain/csv/csv-records.ts';
 import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
@@ -22,11 +20,11 @@ import {
   withColumns,
 } from '../gdpr/personal-data-location.ts';
 
-/** NULL where it has what jsonb refuses, such as NUL: no id that is searched for has that. */
+/** NULL if the query contains what jsonb refuses, such as NUL: no id contains that. */
 const QUERY = String.raw`CASE WHEN query::text !~ '\\u' THEN query::jsonb END`;
 const among = (path: string, ids: string) => `coalesce(${QUERY} #> '${path}' ?| ${ids}::text[], false)`;
 
-/** $4 and $5 the ids of users and devices, which a query names by their types. */
+/** $4 and $5 are the ids of users and devices, which a query names by their types. */
 const NAMING = `file_jobs WHERE entity_id = $1 AND query IS NOT NULL AND (${namedIn('query::text')}
   OR ${among('{filter,oneOf,user_id}', '$4')} OR ${among('{filter,oneOf,current_user_id}', '$4')}
   OR ${among('{filter,oneOf,device_id}', '$5')}
@@ -37,7 +35,7 @@ function keysOf(entityId: number, people: readonly KnownBy[]): unknown[] {
   return [...namesOf(entityId, people), users, devices];
 }
 
-/** What files were asked for: filters may name customers. Few: they go after a week. */
+/** Queries of files, whose filters may name customers. They are few, since they expire after a week. */
 const fileJobs: PersonalDataLocation = {
   ...withColumns({
     name: 'file_jobs',
@@ -76,18 +74,17 @@ type BegunFile = Row<'file_jobs', 'id' | 'identifier' | 'kind', { fileKey: strin
   isAnybodys: boolean;
 };
 
-/**
- * Files whose rows tell of people without naming them: values of events alone, and lists that lack some of their ids.
- */
+/** Files whose rows concern people without naming them: values of events alone, and lists that lack some ids. */
 const NAMES_NOBODY = `(kind = 'event_details' OR NOT coalesce(${QUERY} -> 'fields' ?& CASE
   WHEN kind IN ('events', 'sessions', 'locations') THEN ARRAY['user_id', 'device_id']
   WHEN kind IN ('devices', 'segment_devices') THEN ARRAY['current_user_id', 'users', 'last_user_id'] END, true))`;
 
 /**
- * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people;
- * one of another format, or that is not finished, may hold any person of a table. Their jobs begin again under the same
- * links: so this comes after the tables that files are built from. An erasure leaves alone what was begun once these
- * were empty of its people: that holds what the lists show then, with what others' events say of an erased id.
+ * Files that were or are being built from lists. A finished CSV file is searched if its rows name their people; one of
+ * another format, or an unfinished one, may contain any person of its table. Their jobs begin again under the same
+ * links, so this location comes after the tables that files are built from. An erasure skips files begun once these
+ * tables were empty of its people: they contain the lists after the erasure, and other people's events that mention an
+ * erased id.
  */
 export const files = filesOfPeople({
   name: 'files/',
@@ -103,7 +100,7 @@ export const files = filesOfPeople({
   async erase(deps, entityId, people) {
     const found = await Array.fromAsync(listFilesOf(deps, entityId, people));
     for (const file of found) {
-      // Another job of the same request may begin meanwhile: the next try finds it.
+      // Another job of the same request may begin meanwhile; the next try finds it.
       await write(deps.db, (tx) => resetFile(tx, deps, entityId, file), { collide: true });
       await deleteNotedFiles(deps, entityId, file.fileKey);
     }
@@ -114,8 +111,8 @@ export const files = filesOfPeople({
 export const filesData: PersonalDataLocation[] = [fileJobs, files];
 
 /**
- * Lets go of a file, and has its job begin again, or follow one of the same request that is under way. A job that
- * failed, or was asked for by an erased id, stays as it is.
+ * Notes a file for deletion, and has its job begin again, or follow a running one of the same request. A job that
+ * failed, or was requested with an erased id, stays as it is.
  */
 async function resetFile(
   tx: Tx,
@@ -178,10 +175,10 @@ async function* listFilesOf(
   }
 }
 
-/** `overlap`: no name has more bytes, with its quotes doubled. */
+/** `overlap`: maximum bytes of a name with its quotes doubled. */
 type Search = { find: (text: string) => Set<number>; overlap: number };
 
-/** In a file nothing but the quotes of an id is written in other ways than the id. Null if there is no id. */
+/** Returns a search for these people's ids, which a file writes unchanged except for quotes; null without ids. */
 function searchFor(people: readonly KnownBy[]): Search | null {
   const ids = [...new Set(people.map(({ customerId }) => customerId))];
   if (ids.length === 0) return null;
@@ -194,7 +191,7 @@ function searchFor(people: readonly KnownBy[]): Search | null {
   return { find: createNameFinder(parts), overlap: 2 * Math.max(...ids.map((id) => Buffer.byteLength(id))) };
 }
 
-/** The columns of files that hold an id, and its type; `users` is a list in JSON. */
+/** Columns of files that contain an id, with its type; `users` is a JSON list. */
 const ID_COLUMNS = new Map([
   ['user_id', 'user_id'],
   ['current_user_id', 'user_id'],
@@ -203,7 +200,7 @@ const ID_COLUMNS = new Map([
   ['device_id', 'device_id'],
 ]);
 
-/** Returns whether an id stands in a column of its type; `typed`: the ids behind their types. */
+/** Returns whether an id stands in a column of its type; `typed` has the ids behind their types. */
 async function holdsTyped(stored: Files, { fileKey, kind }: BegunFile, typed: ReadonlySet<string>): Promise<boolean> {
   const delimiter = fileSources[kind as FileKind].delimiter ?? ',';
   const splitter = createCsvSplitter({ delimiter });
@@ -249,7 +246,7 @@ function usersIn(cell: string): string[] {
   }
 }
 
-/** Returns whether a name stands in a file, searched piece by piece as Latin-1. */
+/** Returns whether a name stands in a file, which is searched piece by piece as Latin-1. */
 async function holdsName(stored: Files, key: string, search: Search | null): Promise<boolean> {
   if (search === null || (await stored.size(key)) === null) return false;
   const { find, overlap } = search;

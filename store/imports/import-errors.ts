@@ -1,3 +1,4 @@
+/** Errors of rows: stores them, lists them, and notes which ones a re-drive has settled. */
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
@@ -29,11 +30,11 @@ type ErrorRow = Row<
   { errorType: ImportError['errorType']; stage: ImportError['stage'] }
 > & { redrivenBy: string | null };
 
-/** A page holds at most this many errors, and ends early once their records are this long together. */
+/** Maximum number of errors in a page; it ends early at this total size of their records. */
 const PAGE_ROWS = 1_000;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** Copies the errors of one batch, in the transaction of the rows that it counts. */
+/** Inserts the errors of one batch, in the transaction of the rows that it counts. */
 export function insertImportErrors(tx: Tx, entityId: number, importId: number, errors: ImportError[]): Promise<void> {
   return insertErrorsOf(
     tx,
@@ -42,7 +43,7 @@ export function insertImportErrors(tx: Tx, entityId: number, importId: number, e
   );
 }
 
-/** The same for errors of several imports, requests of a feed or runs of syncs: their ids come from one sequence. */
+/** Inserts errors of several imports, requests of a feed or runs of syncs, whose ids come from one sequence. */
 export async function insertErrorsOf(
   tx: Tx,
   entityId: number,
@@ -80,9 +81,9 @@ export async function insertErrorsOf(
 }
 
 /**
- * Notes that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and
- * wherever a re-drive has refused them since. In a table a line has an error for each cell, by its column; those of
- * whole lines stay. Notes each once.
+ * Notes that another import brought these lines of the import or sync's run `rootId`, there and in each re-drive that
+ * refused them. In a table a line has an error for each cell, by its column; errors of whole lines stay. Notes each
+ * once.
  */
 export async function updateErrorsRedriven(
   tx: Tx,
@@ -92,8 +93,8 @@ export async function updateErrorsRedriven(
   redrivenBy: number,
 ): Promise<void> {
   const places = [corrected.map(({ line }) => line), corrected.map(({ column }) => column)];
-  // One value makes up for no whole line of a table. The import stands on this side, as a column that the planner can't
-  // see through: with statistics from before the import it would read all of its errors for each place.
+  // A single value does not settle a whole line of a table. The import is a column of this side, which the planner
+  // cannot see through: with older statistics it would read all of the import's errors for each position.
   const settled = `(SELECT DISTINCT $1::integer AS entity_id, $2::bigint AS import_id, line, place
     FROM unnest($3::bigint[], $5::integer[]) AS corrected (line, place)
     WHERE place <> 0 OR NOT EXISTS (SELECT FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL) OFFSET 0) c`;
@@ -104,7 +105,7 @@ export async function updateErrorsRedriven(
        AND e.redriven_by IS NULL`,
     [entityId, rootId, places[0], redrivenBy, places[1]],
   );
-  // By import_errors_by_original_line.
+  // Uses the index import_errors_by_original_line.
   await tx.query(
     `UPDATE import_errors e SET redriven_by = $4 FROM ${settled}
      WHERE e.entity_id = c.entity_id AND e.original_line = c.line AND e.original_column = c.place AND e.redriven_by IS NULL
@@ -156,7 +157,7 @@ export async function listErrorsOf(
   importId: number,
   customerIds: readonly string[],
 ): Promise<{ line: number; customerId: string; attributeKey: string; isRedriven: boolean }[]> {
-  // By the primary key of import_errors.
+  // Uses the primary key of import_errors.
   return readRows(
     await db.query(
       `SELECT line, customer_id, attribute_key, redriven_by IS NOT NULL AS is_redriven FROM import_errors
@@ -166,7 +167,7 @@ export async function listErrorsOf(
   );
 }
 
-/** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
+/** Returns why the whole file could not be imported, or its end not be read; null if nothing was wrong. */
 export async function findFileError(db: Queryable, entityId: number, importId: number): Promise<string | null> {
   const { rows } = await db.query<Row<'import_errors', 'message'>>(
     'SELECT message FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line = 0',
@@ -175,17 +176,17 @@ export async function findFileError(db: Queryable, entityId: number, importId: n
   return rows[0]?.message ?? null;
 }
 
-/** An error of `import_errors` that is not open: a re-drive has brought the row, or the row is of an erased person. */
+/** A settled error: a re-drive has brought the row, or the person is erased. */
 const IS_SETTLED = '(redriven_by IS NOT NULL OR is_erased)';
 
 /**
- * Counts the rows of a job that are not open; what is left of its ignored and failed rows is. Arguments are SQL. By
+ * SQL: counts the settled rows of a job; its other ignored and failed rows are open. Arguments are SQL. Uses the index
  * import_errors_settled; line 0 is the file as a whole.
  */
 export const settledRows = (entityId: string, jobId: string) => `(
   SELECT count(*) FROM import_errors WHERE entity_id = ${entityId} AND import_id = ${jobId} AND line > 0 AND ${IS_SETTLED})`;
 
-/** Returns how many ignored and failed rows of an import, or of a sync's run, are not open. */
+/** Counts the settled rows of an import or a sync's run. */
 export async function countErrorsSettled(db: Queryable, entityId: number, jobId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(`SELECT ${settledRows('$1', '$2')} AS count`, [entityId, jobId]);
   return rows[0]!.count;
@@ -199,8 +200,8 @@ export type ImportErrorFilter = {
 };
 
 /**
- * Yields the errors of an import behind the line `after`, in the order of the file: `limit` of them, and the other
- * cells of the last one's line. Reads a page at a time: a million of them fit.
+ * Yields an import's errors behind the line `after` in the order of the file: `limit` of them, and the other cells of
+ * the last line. Reads a page at a time, so that memory stays bounded.
  */
 export async function* streamImportErrors(
   db: Queryable,
@@ -223,10 +224,10 @@ export async function* streamImportErrors(
   }
 }
 
-/** Behind the columns of a line: an .xlsx file has 16,384, and a record 1,048,576 at most. */
+/** Larger than any column: an .xlsx file has 16,384, and a record 1,048,576 at most. */
 const LAST_COLUMN = 2 ** 31 - 1;
 
-/** The first errors behind a line, or behind a cell of it; none at the end. */
+/** Lists the first errors behind a line, or behind a cell of it. */
 export async function listErrorsAfter(
   db: Queryable,
   entityId: number,
@@ -235,7 +236,7 @@ export async function listErrorsAfter(
   after: number,
   afterColumn = LAST_COLUMN,
 ): Promise<StoredImportError[]> {
-  // octet_length reads no more of a long record than its size.
+  // octet_length reads only the size of a long record.
   const rows = readRows<ErrorRow>(
     await db.query(
       `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, column_number, original_line, original_column,

@@ -1,30 +1,31 @@
+/** Lanes of an import, which merge its rows in parallel: their progress and counts. */
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
 export type ErrorCounts = Partial<Record<RunErrorType, number>>;
 
-/** Counts of rows (records), the header left out; rowsIn is the sum of the others. */
+/** Counts of rows without the header; rowsIn is the sum of the others. */
 export type RowCounts = {
   rowsIn: number;
   rowsOk: number;
   rowsIgnored: number;
   rowsFailed: number;
   errorsByType: ErrorCounts;
-  /** Rows that were taken although their customer id hardly is one. */
+  /** Accepted rows whose customer id is probably a mistake. */
   suspiciousIds: number;
 };
 
-/** How far a lane of an import is: rows of it that begin before `nextOffset` are done. */
+/** Progress of a lane: its rows that begin before `nextOffset` are done. */
 export type LaneProgress = RowCounts & Row<'import_lanes', 'nextOffset' | 'nextLine' | 'cellsEmpty' | 'cellsUnnamed'>;
 
-/** One lane, and the generation of the import that may go on with it. */
+/** A lane, and the generation of the import that may work on it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
 
 const COLUMNS = `next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type, cells_empty, cells_unnamed,
   suspicious_ids`;
 
-/** The lanes of an import in their order. */
+/** Lists the lanes of an import in order. */
 export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
   return readRows<LaneProgress>(
     await db.query(`SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [
@@ -35,8 +36,8 @@ export async function listImportLanes(db: Queryable, entityId: number, importId:
 }
 
 /**
- * Holds the lane until the transaction ends. Null when another generation has taken over, or the import has ended:
- * both raise the generation of all lanes.
+ * Locks the lane until the transaction ends. Returns null if another generation has taken over, or the import has
+ * ended; both raise the generation of all lanes.
  */
 export async function lockImportLane(
   tx: Tx,
@@ -51,7 +52,7 @@ export async function lockImportLane(
   );
 }
 
-/** In the transaction of the rows that it counts. */
+/** Call it in the transaction of the rows that it counts. */
 export async function updateImportLane(
   tx: Tx,
   { entityId, importId, lane }: LaneRef,
@@ -79,7 +80,6 @@ export async function updateImportLane(
   );
 }
 
-/** Adds up counts by error type. */
 export function sumErrors(counts: readonly ErrorCounts[]): ErrorCounts {
   const sum: ErrorCounts = {};
   for (const each of counts) {

@@ -2,8 +2,8 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
- * Who gets mails about imports into a SoR, deleted or not: its `notify_emails`, by default its creator. And its
- * identifier.
+ * Returns the addresses for mails about imports into a SoR, deleted or not (`notify_emails`, by default its creator),
+ * and its identifier.
  */
 export async function findMailFacts(
   db: Queryable,

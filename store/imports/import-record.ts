@@ -1,3 +1,4 @@
+/** Columns of an import, and its type. */
 import type { DateRule, Decimal, TableFormat, TableSettings } from '../../domain/csv/table-format.ts';
 import type { ColumnMapping, TableLayout } from '../../domain/imports/table-columns.ts';
 import type { SimilarLine } from '../attributes/similar-ids.ts';
@@ -7,14 +8,14 @@ import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 
 export type ImportState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
 
-/** A file as it lies pinned, checksummed (SHA-256). */
+/** A pinned file with its checksum (SHA-256). */
 export type StoredFile = { fileKey: string; fileBytes: number; fileSha256: Buffer };
 
-/** A file as it came, and as it lies pinned: decompressed. */
+/** A file as it came, and as it is pinned: decompressed. */
 export type PinnedFile = StoredFile &
   Row<'imports', 'sourceDefect', { sourceBytes: number; sourceSha256: Buffer; sourceGzip: boolean }>;
 
-/** What is set of how the file of an import is read, and how it is. */
+/** Settings of how the file is read. */
 export type ImportFileSettings = TableSettings & {
   decimal?: Decimal | undefined;
   nullMarker?: string | undefined;
@@ -49,37 +50,38 @@ export type Import = RowCounts &
     | 'fetchTries'
     | 'fetchFault',
     {
-      /** Its merges are rolled back: it reports, and changes nothing. */
+      /** A dry run rolls its merges back: it reports, and changes nothing. */
       dryRun: boolean;
       fileSettings: ImportFileSettings;
-      /** Null until its beginning was read: until then it lies as it came, but for gzip; then as CSV in UTF-8. */
+      /**
+       * Null until the file's beginning is read: until then it is stored as it came, but decompressed; then as CSV in
+       * UTF-8.
+       */
       fileFormat: ImportFileFormat | null;
-      /** A table whose columns are named so; null: a file of rows. */
+      /** Names of a table's columns; null: a file of rows. */
       columnMapping: ColumnMapping | null;
-      /** Where its header has them; null until it is read. */
+      /** Positions of these columns in the header; null until it is read. */
       tableLayout: TableLayout | null;
       similarIdLines: SimilarLine[] | null;
     }
   > & {
-    /** Null while it is still to be fetched. */
+    /** Null until it is fetched. */
     file: PinnedFile | null;
     /** Cells without a value among the ignored rows. */
     cellsEmpty: number;
-    /** Filled cells of a table in columns that its header does not name; in no count of rows. */
+    /** Filled cells of a table in columns without a name; they count in no number of rows. */
     cellsUnnamed: number;
     mail: { state: MailState; tries: number; reason: string | null } | null;
-    /** All rows that begin before this place in the file are done. */
+    /** All rows that begin before this offset are done. */
     nextOffset: number;
     nextLine: number;
   };
 
-/** An import whose file is stored. */
 export type PinnedImport = Import & { file: PinnedFile };
 
-/** An import whose file can be read as CSV. */
 export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
 
-/** A file that is pinned already, or an address to fetch it from with these headers. */
+/** A pinned file, or an address with headers to fetch it from. */
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
 export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> &
@@ -87,13 +89,12 @@ export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> &
     source: ImportSource;
   };
 
-/** Columns of `IMPORTS`. */
 export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> &
   MailColumns<MailState> &
   Omit<PinnedFile, 'fileKey'> &
   Row<'imports', 'fileKey'> & { laneErrors: ErrorCounts[] };
 
-/** An import with what its lanes come to together. */
+/** SQL: imports with the totals of their lanes. */
 export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
   SELECT min(next_offset) AS next_offset, min(next_line) AS next_line, sum(rows_in)::bigint AS rows_in,
     sum(rows_ok)::bigint AS rows_ok, sum(cells_empty)::bigint AS cells_empty,

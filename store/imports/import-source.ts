@@ -1,3 +1,4 @@
+/** Sources of imports: addresses from which files are fetched. */
 import { redactedUrl } from '../../domain/core/source-url.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
@@ -5,10 +6,9 @@ import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { PinnedFile } from './import-record.ts';
 
-/** Where a file is fetched from. Its query may hold a signature, its headers a password: both are kept sealed. */
+/** A file's address. Its query may contain a signature, its headers a password, so both are stored sealed. */
 export type RemoteSource = { url: string; headers: Record<string, string> };
 
-/** The source as it is stored. */
 export function sealSource(
   secrets: Secrets,
   entityId: number,
@@ -22,7 +22,7 @@ export function sealSource(
   };
 }
 
-/** The source of an import whose file is still to be fetched by this generation; else null. */
+/** Returns the source of an import whose file this generation must fetch; else null. */
 export async function findImportSource(
   db: Queryable,
   secrets: Secrets,
@@ -44,7 +44,7 @@ export async function findImportSource(
   };
 }
 
-/** How much of the file has come. False when the import is not this generation's any more, or has ended. */
+/** Notes how much of the file has arrived. Returns false if the import has ended or belongs to another generation. */
 export async function updateFetchedBytes(
   db: Queryable,
   { entityId, jobId, generation }: JobKey,
@@ -58,8 +58,8 @@ export async function updateFetchedBytes(
 }
 
 /**
- * Why an attempt came to nothing. Returns how many there were, and how long ago the first of them failed; null when the
- * import is not this generation's any more, or has ended.
+ * Notes why an attempt failed. Returns the number of attempts and the time since the first failure; null if the import
+ * has ended or belongs to another generation.
  */
 export async function updateFetchError(
   db: Queryable,
@@ -78,8 +78,8 @@ export async function updateFetchError(
 }
 
 /**
- * The file is stored; its address and headers go. False when it is not wanted any more: the import has ended, is
- * another generation's, or has a file already.
+ * Notes the stored file, and deletes its address and headers. Returns false if it is not wanted any more: the import
+ * has ended, belongs to another generation, or has a file.
  */
 export async function updateImportFile(
   tx: Tx,

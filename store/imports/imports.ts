@@ -21,10 +21,10 @@ import {
 } from './import-record.ts';
 import { sealSource } from './import-source.ts';
 
-/** In how many lanes a new import is merged; chosen by measuring (docs/benchmarks.md). */
+/** Number of lanes of a new import, chosen by measuring (docs/benchmarks.md). */
 const LANES = 2;
 
-/** The generation of an ended import's lanes: no step has it. */
+/** Generation of an ended import's lanes, which no step has. */
 const SHUT = -1;
 
 export async function insertImport(tx: Queryable, secrets: Secrets, entityId: number, job: NewImport): Promise<Import> {
@@ -80,9 +80,12 @@ export async function findImportById(db: Queryable, entityId: number, id: number
   return readRow(await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.id = $2`, [entityId, id]), toImport);
 }
 
-/** By import id or job id: the older interface takes either (reference: Batch CSV import of attribute values). */
+/**
+ * Finds an import by import id or job id, since the older interface accepts both (reference: Batch CSV import of
+ * attribute values).
+ */
 export async function findImportByJob(db: Queryable, entityId: number, jobId: string): Promise<Import | null> {
-  // The entity's own imports, of a week: a range of the key.
+  // Reads a range of the key: the entity's imports of a week.
   return readRow(
     await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]),
     toImport,
@@ -114,7 +117,7 @@ export async function* streamImports(
   }
 }
 
-/** The imports that re-drive this one's errors, oldest first; dry runs left out. */
+/** Lists the imports that re-drive this one's errors, oldest first, without dry runs. */
 export async function listRedrives(db: Queryable, entityId: number, id: number): Promise<Import[]> {
   return readRows(
     await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.parent_id = $2 AND NOT j.dry_run ORDER BY j.id`, [
@@ -125,7 +128,7 @@ export async function listRedrives(db: Queryable, entityId: number, id: number):
   );
 }
 
-/** As `claimJob`: with the generation that its steps carry, and whether its file is there. */
+/** Claims the import as `claimJob` does. Returns the generation for its steps, and whether its file is stored. */
 export async function claimImport(
   db: Queryable,
   entityId: number,
@@ -146,7 +149,7 @@ export async function lockImport(tx: Tx, entityId: number, id: number, generatio
   return row && toImport(row);
 }
 
-/** How its file is read, and what the rows look like; null where the header is none. */
+/** Notes the format of the file and its rows; null if the header is invalid. */
 export async function updateImportFormat(
   db: Queryable,
   { entityId, id, fileFormat }: ReadableImport,
@@ -159,7 +162,7 @@ export async function updateImportFormat(
   );
 }
 
-/** The similar ids that a dry run found; null: it took too long. */
+/** Notes the similar ids that a dry run found; null: it took too long. */
 export async function updateSimilarIds(
   db: Queryable,
   { entityId, id, generation }: Import,
@@ -173,8 +176,8 @@ export async function updateSimilarIds(
 }
 
 /**
- * The file lies as CSV in UTF-8 now, and as it came is noted for deletion. False when the import is not this
- * generation's any more, has ended, or has such a file already.
+ * Notes the file converted to CSV in UTF-8, and the original for deletion. Returns false if the import has ended,
+ * belongs to another generation, or has such a file.
  */
 export async function updateImportConverted(
   tx: Tx,
@@ -191,7 +194,7 @@ export async function updateImportConverted(
   return rowCount === 1;
 }
 
-/** Ends a locked import. The file of one that failed is noted for deletion: nothing reads it again. */
+/** Ends a locked import. The file of a failed one is noted for deletion, because nothing reads it again. */
 export async function updateImportEnded(
   tx: Tx,
   { entityId, id, file }: Import,
@@ -202,8 +205,8 @@ export async function updateImportEnded(
 }
 
 /**
- * Ends an import where it stands: what is merged stays, and its file is noted for deletion. Null for an unknown one,
- * false for one that has ended.
+ * Cancels an import: merged rows stay, and its file is noted for deletion. Returns null for an unknown import, false
+ * for an ended one.
  */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
   const row = await lockJobToCancel<{ id: number; state: ImportState; fileKey: string | null }>(
@@ -218,7 +221,7 @@ export async function cancelImport(tx: Tx, entityId: number, identifier: string)
   return true;
 }
 
-/** Shuts the lanes as well: a step that is still about commits nothing more. What is secret of the source goes. */
+/** Ends the import and shuts its lanes, so that a running step commits nothing more. Deletes the source's secrets. */
 async function end(tx: Tx, entityId: number, id: number, state: JobEnd['state']): Promise<void> {
   await endJob(tx, 'import', { entityId, id }, state, 'file_url = NULL, request_headers = NULL');
   await tx.query(`UPDATE import_lanes SET generation = ${SHUT} WHERE entity_id = $1 AND import_id = $2`, [

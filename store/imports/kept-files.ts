@@ -1,13 +1,10 @@
 import type { KeptFiles } from '../../domain/imports/kept-files.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
-/**
- * The first key of the advisory lock under which the kept files of an entity are summed up; the second is the entity's
- * id.
- */
+/** First key of the advisory lock on the sum of an entity's kept files; the second is the entity's id. */
 const KEPT_FILES_LOCK = 1_750_024;
 
-/** Sums up the kept files of an entity and of one of its Systems of Records. Reads the index imports_kept alone. */
+/** Sums up the kept files of an entity and of one of its Systems of Records. Reads only the index imports_kept. */
 export async function sumKeptFiles(db: Queryable, entityId: number, sorId: number): Promise<KeptFiles> {
   const { rows } = await db.query<{
     of_entity: number;
@@ -26,7 +23,7 @@ export async function sumKeptFiles(db: Queryable, entityId: number, sorId: numbe
   return { ofSor: { bytes: ofSor, freesAt: sorFreesAt }, ofEntity: { bytes: ofEntity, freesAt: entityFreesAt } };
 }
 
-/** As `sumKeptFiles`: until the transaction ends no other file of the entity is noted under this lock. */
+/** Sums up under a lock: until the transaction ends no other file of the entity is added. */
 export async function lockKeptFiles(tx: Tx, entityId: number, sorId: number): Promise<KeptFiles> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [KEPT_FILES_LOCK, entityId]);
   return sumKeptFiles(tx, entityId, sorId);

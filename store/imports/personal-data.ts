@@ -1,6 +1,5 @@
 /**
- * Locations of personal data in imports: ids of dry runs, errors of rows, and the pinned files, which are searched for
- * ids.
+ * Locations of personal data in imports: ids of dry runs, errors of rows, and pinned files, which are searched for ids.
  */
 import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
 import { type Bad, isCut, type Piece, recordBytes } from '../../domain/csv/csv-pieces.ts';
@@ -35,7 +34,7 @@ const dryRunIds = rowsOfCustomers({
   erasedBy: 'deleting the rows; the sweep does so when the dry run has ended',
 });
 
-/** The type of customer_id: files hold users only, a sync has one type, and each value of a feed says its own. */
+/** The type of customer_id: files contain only users, a sync has one type, and each value of a feed has its own. */
 const TYPE = `CASE
   WHEN EXISTS (SELECT FROM imports i WHERE i.entity_id = $1 AND i.id = import_id) THEN 'user_id'
   WHEN raw ~ '"customer_id_type": ?"device_id"' THEN 'device_id'
@@ -45,7 +44,7 @@ const isOwnOf = (named: string) => `${named}.id = customer_id AND ${named}.type 
 const IS_OWN = `EXISTS (SELECT FROM unnest($4::text[], $5::text[]) AS own (id, type) WHERE ${isOwnOf('own')})`;
 
 /**
- * Found by customer_id and its type; an error of a record whose id could not be read, by an id within record or
+ * Found by customer_id and its type. An error of a record whose id could not be read is found by an id in record or
  * message.
  */
 const importErrors = textsOfPeople({
@@ -71,7 +70,7 @@ const importErrors = textsOfPeople({
     customer_hash = ${hashOfNamed(['raw', 'message'], isOwnOf('named'))}`,
 });
 
-/** A pinned file is only kept to show what an import read: the whole file is deleted once the import has ended. */
+/** Pinned files, kept only to show what an import read: a whole file is deleted once its import has ended. */
 const pinnedFiles = filesOfPeople({
   name: 'imports/',
   holds: 'the files as they were imported',
@@ -86,24 +85,24 @@ const pinnedFiles = filesOfPeople({
 export const importsData: PersonalDataLocation[] = [dryRunIds, pinnedFiles, importErrors];
 
 type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
-/** `isOwn`: the id stands where a line has its customer's; else it may be about somebody else. */
+/** `isOwn`: the id is in the line's customer column; otherwise the line may be about another person. */
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
-/** A file that no import names. */
+/** A file without an import. */
 const UNNAMED = { fileSettings: {}, fileFormat: null, columnMapping: null, tableLayout: null };
 
-/** After which time an erasure deletes a file that no import names; before, its request may still be under way. */
+/** Age at which an erasure deletes a file without an import; a younger one may belong to a running request. */
 const UNNAMED_FOR_MS = 5 * 60_000;
 
-/** `fileSettings` and what follows it as of the import. */
+/** `fileSettings` and all that follows come from the import. */
 type PinnedRow = Row<'imports', 'id', { fileKey: string }> &
   Pick<Import, 'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'>;
 
 const ROW_COLUMNS = 'file_key, file_settings, file_format, column_mapping, table_layout';
 
 /**
- * The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted,
- * or that no import names, one line ''. A file names users alone: none of its lines is a device's.
+ * Yields the lines of pinned import files that contain one of these ids; one line '' for a file that was never
+ * converted or has no import. Files contain only users, so no line is a device's.
  */
 export async function* listPinnedLinesOf(
   { db, files }: Pick<PinnedDependencies, 'db' | 'files'>,
@@ -127,9 +126,7 @@ export async function* listPinnedLinesOf(
   }
 }
 
-/**
- * Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own.
- */
+/** Deletes pinned files of ended imports that contain one of these ids; a running import still needs its file. */
 export async function deletePinnedFilesOf(
   { db, files, tally }: PinnedDependencies,
   entityId: number,
@@ -173,10 +170,10 @@ function noteErased(
   });
 }
 
-/** The ids that stand in a piece of a file, whose bytes are given as Latin-1. */
+/** Returns the ids in a piece of a file, whose bytes are given as Latin-1. */
 type IdFinder = (bytes: string) => Set<string>;
 
-/** In a file nothing but the quotes of an id is written in other ways than the id. */
+/** A file writes an id unchanged except for its quotes. */
 function createIdFinder(people: KnownBy[]): IdFinder {
   const ids = [...new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId))];
   const find = createNameFinder(
@@ -190,11 +187,11 @@ function createIdFinder(people: KnownBy[]): IdFinder {
   return (bytes) => new Set(Array.from(find(bytes), (place) => ids[place]!));
 }
 
-/** Record by record, so that a file without line ends takes no more memory than any other. */
+/** Yields records one by one, so that a file without line ends takes no more memory. */
 async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFinder): AsyncGenerator<PinnedLine> {
   const { fileKey, fileFormat } = row;
   if ((await files.size(fileKey)) === null) return;
-  // The import ended, or has not begun, with a file in which no id can be found: it may name anyone.
+  // The import ended, or has not begun, with a file that cannot be searched: it may name any person.
   if (fileFormat === null && (await isUnread(files, row))) return yield { fileKey, line: '', isOwn: false };
   const delimiter = fileFormat?.delimiter ?? ',';
   const syntax = { delimiter, customer: customerAt(row) };
@@ -208,13 +205,13 @@ async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFi
   }
 }
 
-/** Where a record has its customer; in a table whose header was not read, nowhere. */
+/** Returns the customer's column of a record; none in a table whose header was not read. */
 function customerAt({ columnMapping, tableLayout }: Omit<PinnedRow, 'id'>): number {
   if (columnMapping === null) return 0;
   return tableLayout === null ? -1 : tableLayout.customer - 1;
 }
 
-/** Whether the file lies there in a form other than UTF-8: as it came, and was not read. */
+/** Returns whether the stored file has another encoding than UTF-8, so that it was never read. */
 async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow, 'id'>): Promise<boolean> {
   const head = Buffer.concat((await files.read(fileKey, 0, 4).toArray()) as Buffer[]);
   return isBinaryTable(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
@@ -252,7 +249,7 @@ async function* naming(
   }
 }
 
-/** Bytes that two windows share: more than an id has, with its quotes doubled twice. */
+/** Overlap of two windows in bytes: more than an id with its quotes doubled twice. */
 const SHARED_BYTES = 8 * 1024;
 
 /**
@@ -282,7 +279,7 @@ async function isNamedWithin(
   }
 }
 
-/** A window's text, with a letter for the text before and behind it: a word that is cut there is none of its own. */
+/** Returns a window's text with a letter at each cut end, so that a cut word does not match. */
 function cutText(window: Buffer, { isFirst, isLast }: { isFirst: boolean; isLast: boolean }): string {
   const text = window.toString();
   const begun = isFirst ? text : `x${text.replace(/^\uFFFD{1,3}/, '')}`;
@@ -290,7 +287,8 @@ function cutText(window: Buffer, { isFirst, isLast }: { isFirst: boolean; isLast
 }
 
 /**
- * Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file.
+ * Returns whether a field is one of the ids, or contains a record with one as a field: the column `original` of an
+ * error file.
  */
 function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter): boolean {
   if (ids.has(field)) return true;
@@ -299,7 +297,7 @@ function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter
   return Array.isArray(record) ? record.some((inner) => ids.has(inner)) : standsIn(field, ids);
 }
 
-/** Whether an id stands as a word of its own in a text that is no CSV. */
+/** Returns whether an id stands as a whole word in a text that is no CSV. */
 function standsIn(text: string, ids: ReadonlySet<string>): boolean {
   return [...ids].some((id) => {
     const escaped = id.replaceAll(/[^\p{L}\p{N}_]/gu, (mark) =>

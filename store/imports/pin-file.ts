@@ -1,3 +1,4 @@
+/** Stores a file of an import: decompressed, measured and with a checksum. */
 import { createHash, randomUUID } from 'node:crypto';
 import { gunzip, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { refuse } from '../../domain/core/refusal.ts';
@@ -8,22 +9,22 @@ import type { PinnedFile, StoredFile } from './import-record.ts';
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const GIB = 1024 ** 3;
 
-/** The largest file as it comes, and decompressed (docs/imports.md), in bytes. */
+/** Maximum bytes of a file as it comes, and decompressed (docs/imports.md). */
 export const FILE_LIMITS = { uploadBytes: 10 * GIB, decompressedBytes: MAX_DECOMPRESSED_BYTES };
 
 export type PinOptions = {
   uploadBytes: number;
   decompressedBytes: number;
-  /** Ends it between two pieces of what comes out of a gzip file, with the signal's reason. */
+  /** Stops between two pieces of decompressed output, with the signal's reason. */
   signal?: AbortSignal;
-  /** Told of each piece before it is stored; may refuse. */
+  /** Called before each piece is stored; may refuse it. */
   onStore?: (bytes: number) => void;
 };
 
 /**
- * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is known by
- * its first bytes. Of a gzip file with a defect, what came out before is stored, and `sourceDefect` says what happened:
- * an import reads no row of one that is damaged (`isDamage`). Refuses files beyond the limits; then nothing is left.
+ * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is recognised by its first
+ * bytes. For a gzip file with a defect, everything before the defect is stored, and `sourceDefect` describes it; an
+ * import reads no row of a damaged one (`isDamage`). Refuses files beyond the limits, and then leaves nothing.
  */
 export async function pinFile(
   files: Files,
@@ -46,7 +47,7 @@ export async function pinFile(
   };
 }
 
-/** Stores a file of an import under a new key, whole or not at all. */
+/** Stores a file of an import under a new key, completely or not at all. */
 export async function storeFile(
   files: Files,
   pieces: AsyncIterable<Buffer>,
@@ -106,12 +107,12 @@ async function* decompressed(
   await readForChecksum(pieces);
 }
 
-/** Once the file has proved defective. */
+/** Reads the rest of a defective file for its checksum. */
 async function readForChecksum(pieces: AsyncGenerator<Buffer>): Promise<void> {
   while (!(await pieces.next()).done);
 }
 
-/** Enough of the beginning to know gzip by, however small the pieces come. */
+/** Reads enough of the beginning to recognise gzip, however small the pieces are. */
 async function readHead(pieces: AsyncGenerator<Buffer>): Promise<Buffer> {
   let head = Buffer.alloc(0);
   while (head.length < GZIP_MAGIC.length) {
@@ -122,7 +123,7 @@ async function readHead(pieces: AsyncGenerator<Buffer>): Promise<Buffer> {
   return head;
 }
 
-/** Leaves what is left of the pieces to be read by somebody else. */
+/** Yields the head and the remaining pieces. */
 async function* behindHead(head: Buffer, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   if (head.length > 0) yield head;
   for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;

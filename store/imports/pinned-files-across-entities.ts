@@ -2,12 +2,12 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Files, StoredFile } from '../core/files.ts';
 
-/** How many keys one query looks up: it scans the imports once. */
+/** Number of keys that one query looks up; it scans the imports once. */
 const KEYS_AT_ONCE = 1_000;
 
 /**
- * Lists the pinned files that no import names: a process died, or Postgres was away, between the file and the row of
- * its import.
+ * Yields pinned files without an import: a process died, or Postgres was away, between storing the file and inserting
+ * the import.
  */
 export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: Files }): AsyncGenerator<StoredFile> {
   let listed: StoredFile[] = [];
@@ -22,7 +22,7 @@ export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: F
   } catch (error) {
     failures.push(error);
   }
-  // A list may fail at one file, once it has all others.
+  // The list may have failed at one file after it had all others.
   yield* await unnamedOf(db, listed);
   if (failures.length > 0) throw failures[0];
 }

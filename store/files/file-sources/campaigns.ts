@@ -13,17 +13,17 @@ import { listCampaignLog } from '../../sends/reports.ts';
 import { findRollup } from '../../sends/report-rollups.ts';
 import type { FileSource } from '../file-source.ts';
 
-/** The list of campaigns (reference: Campaigns, 1), and what became of an app's messages (Campaign logs). */
+/** The list of campaigns (reference: Campaigns, 1), and the outcomes of an app's messages (Campaign logs). */
 
 type PlainFilter = Omit<CampaignFilter, 'createdFrom' | 'createdBefore'> & {
   createdFrom: string | null;
   createdBefore: string | null;
 };
 export type CampaignListQuery = { filter: PlainFilter; order: CampaignOrder };
-/** Both times are included. */
+/** Includes both times. */
 export type CampaignLogsQuery = { appId: number; from: string; till: string };
 
-/** The list's fields in its order: members of objects by their own names, parameters as JSON. Without variants. */
+/** The list's fields in its order, without variants: members of objects by their own names, parameters as JSON. */
 export const campaignList: FileSource<CampaignListQuery> = {
   columns: [
     'identifier',
@@ -118,7 +118,7 @@ function cellsOf(
   ];
 }
 
-/** An attempt a row. One of an erased person has neither user nor device. */
+/** One row an attempt. For an erased person user and device are empty. */
 export const campaignLogs: FileSource<CampaignLogsQuery> = {
   columns: [
     'campaign_id',

@@ -6,7 +6,7 @@ import { isoUtc } from '../../core/iso-time.ts';
 import type { FileSource } from '../file-source.ts';
 
 /**
- * Values of customers (reference: Customer profiles, 2). `since`: an ISO time; only values that changed from then on.
+ * Values of customers (reference: Customer profiles, 2). `since`: an ISO time, for values that changed from then on.
  */
 export type CustomerProfilesQuery = {
   sors: readonly {
@@ -21,15 +21,15 @@ export type CustomerProfilesQuery = {
 
 type ValueRow = Row<'attribute_values', 'customerId' | 'attributeId'> & { customerType: number; value: string };
 
-/** Rows that are held at once; a Set may have a thousand elements. */
+/** Maximum number of rows in memory; a Set may have a thousand elements. */
 const PORTION = 1_000;
 const TYPES = Object.fromEntries(Object.entries(CUSTOMER_TYPE_CODE).map(([type, code]) => [code, type]));
 
-/** As an import reads it (docs/imports.md, "Values"): a Set's elements are joined. */
+/** The form that an import reads (docs/imports.md, "Values"), with a Set's elements joined. */
 const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::text, r.date_value::text, ${isoUtc('r.datetime_value')},
   array_to_string(r.set_elements, ';'))`;
 
-/** By System of Records, then customer; without values that were removed. */
+/** Ordered by System of Records, then customer; without removed values. */
 export const customerProfiles: FileSource<CustomerProfilesQuery> = {
   columns: [
     'system_of_record_identifier',
@@ -54,7 +54,7 @@ export const customerProfiles: FileSource<CustomerProfilesQuery> = {
   },
 };
 
-/** Along the primary key of attribute_values; between portions no transaction is open. */
+/** Reads along the primary key of attribute_values; no transaction is open between portions. */
 async function* listPortions(
   db: Database,
   entityId: number,

@@ -17,7 +17,7 @@ import {
 import { requireSegmentMembers } from '../../analytics/segment-devices.ts';
 import type { FileSource } from '../file-source.ts';
 
-/** A list of what apps sent, as it is asked for as JSON, without pages; times are ISO texts. */
+/** A list of what apps sent, as requested in JSON but without pages; times are ISO texts. */
 export type TrackedFileQuery = {
   filter: Omit<TrackedFilter, 'since' | 'until' | 'updatedSince'> &
     Partial<Record<'since' | 'until' | 'updatedSince', string>>;
@@ -25,15 +25,14 @@ export type TrackedFileQuery = {
   isGrouped: boolean;
 };
 
-/** The last column of grouped events. */
 const COUNT = 'count';
 
 const isNumber = (column: string) => column === COUNT || NUMBER_FIELDS.has(column);
 
-/** Groups that are held at once. */
+/** Maximum number of groups in memory. */
 const GROUPS = 1_000;
 
-/** The list as it is when the file is begun: what comes in meanwhile is not in it. */
+/** The list as it is when the file begins; later rows are left out. */
 export function trackedFile<Name extends TrackedListName>(list: Name): FileSource<TrackedFileQuery> {
   const columns = [...LIST_FIELDS[list], ...(list === 'events' ? [COUNT] : [])];
   return {

@@ -4,10 +4,7 @@ import { type Crash, listCrashOccurrences } from '../../analytics/crash-occurren
 import { listAppDays, listEventCounts, listEventDetails } from '../../analytics/usage.ts';
 import type { FileSource } from '../file-source.ts';
 
-/**
- * What apps were used for, day by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day
- * (Crashes).
- */
+/** Usage of apps by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day (Crashes). */
 
 /** `until` is the midnight after the last day. */
 type Period = { from: string; until: string; aliases?: boolean };
@@ -16,7 +13,7 @@ export type EventCountsQuery = Period & { appId: number };
 export type EventDetailsQuery = Period & { appId: number; event: { id: number; logType: number; name: string } };
 export type CrashOccurrencesQuery = Period & { crash: Crash };
 
-/** By app, each day: also one on which nothing happened. */
+/** One row an app and day, also a day without events. */
 export const performance: FileSource<PerformanceQuery> = {
   columns: ['application_id', 'date', 'sessions', 'people', 'crashes', 'new_devices'],
   numbers: ['sessions', 'people', 'crashes', 'new_devices'],
@@ -37,7 +34,7 @@ export const performance: FileSource<PerformanceQuery> = {
   },
 };
 
-/** By day, each kind of event that happened then. */
+/** One row a day and event that happened then. */
 export const eventCounts: FileSource<EventCountsQuery> = {
   columns: ['date', 'event_id', 'name', 'display_name', 'log_type', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'log_type', 'hits', 'people', 'sessions'],
@@ -60,10 +57,7 @@ export const eventCounts: FileSource<EventCountsQuery> = {
   },
 };
 
-/**
- * By day, each member of the event's detail with each value that it had then; a detail that is a plain text has an
- * empty key.
- */
+/** One row a day, member of the event's detail, and value; a plain text has an empty key. */
 export const eventDetails: FileSource<EventDetailsQuery> = {
   columns: ['date', 'event_id', 'name', 'key', 'value', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'hits', 'people', 'sessions'],
