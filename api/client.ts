@@ -19,7 +19,7 @@ export type ClientOptions = {
   url: string;
   /** Token of a login, or a service token. Operations without other credentials need one. */
   token?: string | undefined;
-  /** By default 3, which has all that 2 has. */
+  /** By default 3, which includes everything in 2. */
   version?: 2 | 3;
   /** Returns a message that replaces the server's message of a refusal. */
   explain?: ((refusal: Refusal) => string) | undefined;
@@ -228,7 +228,7 @@ class Connection {
     try {
       return parse(text) as Envelope | null;
     } catch {
-      return null; // a proxy's page, say
+      return null; // for example a proxy's page
     }
   }
 
@@ -298,7 +298,7 @@ function formOf(fields: Record<string, unknown>, part: string, file: Blob): Form
 function search(query: Record<string, QueryValue>): string {
   const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
     if (value === undefined) return [];
-    // An empty list must not select everything: sent like this, the server refuses it.
+    // An empty list must not select everything: the server refuses this form of it.
     if (Array.isArray(value)) return (value.length === 0 ? [''] : value).map((each) => [`${name}[]`, String(each)]);
     return [[name, value instanceof Date ? value.toISOString() : `${value as string | number | boolean}`]];
   });
@@ -348,7 +348,7 @@ const engine = JSON as unknown as {
   rawJSON(text: string): object;
   parse(text: string, reviver: (name: string, value: unknown, context: { source?: string }) => unknown): unknown;
 };
-/** Only a text with so many digits in a row may hold a whole number beyond 2^53. */
+/** A text needs this many digits in a row to contain a whole number beyond 2^53. */
 const MANY_DIGITS = /\d{16}/;
 
 /** Whole numbers beyond 2^53 become bigints. */
@@ -359,7 +359,7 @@ function parse(text: string): unknown {
   );
 }
 
-/** JSON of a value that the client returned: whole numbers beyond 2^53 digit for digit. */
+/** Returns JSON of a value that the client returned, with all digits of whole numbers beyond 2^53. */
 export function stringify(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === 'bigint' ? engine.rawJSON(String(member)) : member,

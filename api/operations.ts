@@ -1,4 +1,4 @@
-/** Every operation and every record of the interface, each under its name. */
+/** All operations and records of the interface, each under its name. */
 export * from './accounts/account-pages.ts';
 export * from './accounts/audit-log.ts';
 export * from './accounts/entities.ts';

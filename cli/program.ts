@@ -57,7 +57,7 @@ export async function buildProgram(
   const own = MODULES.filter(({ names }) => named !== undefined && names.includes(named));
   const isAll = own.length === 0;
   for (const { load } of isAll ? MODULES : own) (await load())(program, run);
-  const json = new Option('--json', 'print what the server answers as JSON, and nothing else');
+  const json = new Option('--json', "print the server's answer as JSON, and nothing else");
   const ours = leavesOf(program).filter(
     (command) => !WITHOUT_JSON.includes(command.name()) && !command.options.some(({ long }) => long === '--json'),
   );

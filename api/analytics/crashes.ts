@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** When errors of a kind happened (reference: Crashes). */
+/** Occurrences of a kind of error (reference: Crashes). */
 export const CrashOccurrence = z
   .object({
     id: z.string().describe('Identifier of the event'),

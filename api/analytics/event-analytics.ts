@@ -8,7 +8,7 @@ const Hits = z.object({
   sessions: z.int().describe('Number of sessions with the event'),
 });
 
-/** How often an event happened (reference: Event analytics item). */
+/** Number of occurrences of an event (reference: Event analytics item). */
 export const EventAnalytics = z
   .object({
     identifier: z.int().describe('Identifier of the event definition'),
@@ -22,7 +22,7 @@ export const EventAnalytics = z
   .meta({ id: 'EventAnalytics' });
 export type EventAnalytics = z.output<typeof EventAnalytics>;
 
-/** Days as the reference asks for them, here and in file exports. */
+/** Days in the reference's form, here and in file exports. */
 export const dayPeriodQuery = {
   sd: z.string().optional().describe('First day: a midnight in UTC, in seconds since the epoch'),
   ed: z.string().optional().describe('Last day, included: a midnight in UTC, in seconds since the epoch'),

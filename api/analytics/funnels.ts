@@ -77,7 +77,7 @@ const Step = z
     match_name: matchNames.describe('The events that complete the step: any of them'),
     match_details: boundedArray(DetailPairs, { error: 'must be an array', max: MAX_DETAILS })
       .optional()
-      .describe("What the event's detail must hold: one of these objects; by default anything"),
+      .describe("The event's detail must contain one of these objects; by default any detail matches"),
     values_erased: valuesErased,
   })
   .meta({ id: 'FunnelStep' });
@@ -238,21 +238,21 @@ const funnelBody = z.object({
   ),
 });
 
-const averageDuration = z.number().nullable().describe('Seconds; null if nobody did');
+const averageDuration = z.number().nullable().describe('Seconds; null if no person did');
 
 /** How many people completed a step (reference: Funnels, 6). */
 export const FunnelStats = z
   .object({
     step: z.int().describe('From 0'),
     completions: z.int().describe('Number of people'),
-    average_duration: averageDuration.describe('Seconds from step 0; null if nobody did'),
+    average_duration: averageDuration.describe('Seconds from step 0; null if no person did'),
     last_completed_at: instant.nullable(),
     breakdown: z.string().nullable().optional().describe('Value of the property; null: none. Only with `breakdown`'),
   })
   .meta({ id: 'FunnelStats' });
 export type FunnelStats = z.output<typeof FunnelStats>;
 
-/** Events of people after a step (reference: Funnels, 7). */
+/** Actions of people after a step (reference: Funnels, 7). */
 export const FunnelFollowUp = z
   .object({
     application_id: z.string(),

@@ -25,7 +25,7 @@ import { boundedArray, closedObject, identifier, text } from '../core/input.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { DetailPairs, valuesErased } from './funnels.ts';
 
-/** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */
+/** The grammar of segments' filters, in requests and responses (docs/segments.md). */
 
 const anArray = { error: 'must be an array' };
 
@@ -45,7 +45,7 @@ const comparison = {
   values: boundedArray(value, { ...anArray, max: MAX_VALUES })
     .default([])
     .describe(
-      'What to compare with: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, ' +
+      'Operands of the comparison: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, ' +
         'does_not_contain, starts_with and those of Sets',
     ),
 };
@@ -95,7 +95,7 @@ const EventsFilter = closedObject({
   log_name: text().describe('Name of the event'),
   match_details: boundedArray(DetailPairs, { ...anArray, max: MAX_DETAILS })
     .optional()
-    .describe("What the event's detail must hold: one of these objects; by default anything"),
+    .describe("The event's detail must contain one of these objects; by default any detail matches"),
   values_erased: valuesErased,
   operator: z.enum(COUNT_OPERATORS, { error: `must be one of ${COUNT_OPERATORS.join(', ')}` }).default('at_least'),
   count: z
@@ -110,7 +110,7 @@ const EventsFilter = closedObject({
     if (ctx.value.operator !== 'at_least' || ctx.value.count > 0) return;
     ctx.issues.push({ code: 'custom', message: 'must be 1 or more with at_least', path: ['count'], input: ctx.value });
   })
-  .meta({ id: 'EventsFilter', description: 'People who had an event so often in the period' });
+  .meta({ id: 'EventsFilter', description: 'People with this number of events in the period' });
 
 const SegmentsFilter = closedObject({
   filter_on: z.literal('segments'),
@@ -150,7 +150,7 @@ const CampaignsFilter = closedObject({
     max: MAX_FILTER_CAMPAIGNS,
   })
     .optional()
-    .describe("Campaigns, of which any counts; by default all of the segment's app"),
+    .describe("Campaigns; any of them counts; by default all of the segment's app"),
   operator: isIn,
   last_days: z
     .int({ error: LAST_DAYS })
@@ -160,7 +160,7 @@ const CampaignsFilter = closedObject({
     .describe('Only messages of the last days in UTC, today included; by default all, however old'),
 }).meta({ id: 'CampaignsFilter', description: 'People who received, or opened, a message of a campaign' });
 
-/** A block needs no `filter_on`: it gets this one, which sets it apart from filters. */
+/** The value of `filter_on` that a block gets, which distinguishes it from filters. */
 const BLOCK = 'block';
 
 const BlockInput = closedObject({
@@ -169,7 +169,7 @@ const BlockInput = closedObject({
   get filters(): z.ZodType<(SegmentFilter | FilterBlock)[]> {
     return boundedArray(FilterElement, { ...anArray, min: 1, max: MAX_FILTER_ELEMENTS });
   },
-}).meta({ id: 'FilterBlock', description: 'Filters and blocks within it, of which all must hold, or any' });
+}).meta({ id: 'FilterBlock', description: 'Filters and blocks inside it; all must hold, or any' });
 
 const UNKNOWN_KIND =
   'must be one of attributes, devices, events, segments, funnels, campaigns; a block has filters instead';
@@ -237,7 +237,7 @@ const ShownFilterSchema = z
   .object({
     value: z
       .enum(['attributes', 'devices', 'events', 'segments', 'funnels', 'campaigns'])
-      .describe('What the filter is on'),
+      .describe('Subject of the filter'),
     options: z.array(z.record(z.string(), z.unknown())).describe('One object with the rest of the filter'),
   })
   .meta({ id: 'SegmentFilter' });

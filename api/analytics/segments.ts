@@ -16,8 +16,8 @@ const instant = z.iso.datetime();
 const Reach = z
   .object({
     count: z.int().describe('Devices of its people that have the app'),
-    optin: z.int().describe('Of them, those that allow pushes'),
-    token: z.int().describe('Of them, those with a push token'),
+    optin: z.int().describe('Number of them that allow pushes'),
+    token: z.int().describe('Number of them with a push token'),
     total: z.int().describe('All devices that have the app'),
   })
   .meta({ id: 'SegmentReach' });
@@ -25,10 +25,10 @@ const Reach = z
 const Preview = z
   .object({
     people_number: z.int().describe('People in the segment'),
-    people_percent: z.number().describe('Of the people of the app'),
+    people_percent: z.number().describe('Percentage of the people of the app'),
     push_percent: z
       .number()
-      .describe('Of the people in the segment, those with a device that allows pushes and has a token'),
+      .describe('Percentage of the people in the segment with a device that allows pushes and has a token'),
   })
   .meta({ id: 'SegmentPreview' });
 
@@ -110,7 +110,7 @@ export const updateSegment = operation({
   exactNumbers: 'as text',
   method: 'PUT',
   path: '/api/segments/:identifier',
-  summary: 'Change a segment: what is left out stays',
+  summary: 'Change a segment; members that you leave out stay',
   audits: 'update segment',
   params,
   body: z.object({ name: name.optional(), description, filters: filters.optional(), labels }),

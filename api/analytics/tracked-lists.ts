@@ -32,7 +32,7 @@ const paged = {
   cursor: z
     .string()
     .optional()
-    .describe('From `navigation.next`: the list goes on from there, as it was when you asked for its first page'),
+    .describe('From `navigation.next`: the list continues there, as it was when you asked for its first page'),
 };
 
 const listQuery = {
@@ -60,7 +60,7 @@ function listOf<R extends z.ZodType>(item: R, id: string) {
     .meta({ id });
 }
 
-/** An empty one filters nothing. */
+/** An empty list filters nothing. */
 const filter = commaList
   .pipe(z.array(z.string().refine(isStorable, 'must not hold NUL or half a surrogate pair')))
   .transform((values) => (values.length === 0 ? undefined : values))
@@ -89,7 +89,7 @@ const localTime = z.iso
   .nullable()
   .describe('In the time zone of the device; null if it is unknown');
 
-/** An event; without the fields that you did not ask for (reference: Event, session, device, location). */
+/** An event, without the fields that the request leaves out (reference: Event, session, device, location). */
 export const Event = z
   .object({
     event_id: z.string().describe('Absent if grouped'),
@@ -100,7 +100,7 @@ export const Event = z
     user_id: text,
     device_id: text,
     session_id: text,
-    detail: z.json().describe('What the app sent with the event: a string or an object'),
+    detail: z.json().describe('Detail that the app sent with the event: a string or an object'),
     count: z.int().describe('Number of such events; only if grouped'),
   })
   .partial()

@@ -153,9 +153,7 @@ const others = {
   outcomes_connection: identifier
     .nullable()
     .optional()
-    .describe(
-      'Identifier of a webhook connection that gets what becomes of each message from then on; by default none',
-    ),
+    .describe('Identifier of a webhook connection that gets the outcome of each message from then on; by default none'),
 };
 
 export const NewApp = z
@@ -244,7 +242,7 @@ export const App = z
       .nullable()
       .describe('Hours in which pushes wait, such as 22:00 to 07:00'),
     send_rate: z.int().nullable().describe('Messages per second at most; null: no limit'),
-    outcomes_connection: orNone.describe('Identifier of the connection that gets what becomes of each message'),
+    outcomes_connection: orNone.describe('Identifier of the connection that gets the outcomes of messages'),
     store_fetched: z.boolean(),
     sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
   })

@@ -6,7 +6,7 @@ import { shorten } from '../../domain/text/text-limits.ts';
 import { boundedRecord, identifier, jsonArray, jsonObject, name, stored, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 
-/** An app's statements to its users about the data that it holds (reference: Data wallet). */
+/** An app's information for its users about the data that it holds (reference: Data wallet). */
 const SHARED = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/data_wallet';
 
@@ -15,12 +15,12 @@ const TITLE_CHARS = 256;
 const DESCRIPTION_CHARS = 10_000;
 const LEGAL_TEXT_CHARS = 200_000;
 const SHOWN_CHARS = 60;
-/** Maximum sizes of what is stored, in all languages together. */
+/** Maximum sizes in the database, all languages together. */
 const TITLE_BYTES = 128 * 1024;
 const DESCRIPTION_BYTES = 512 * 1024;
 const LEGAL_TEXT_BYTES = 1024 ** 2;
 const LIST_BYTES = 512 * 1024;
-/** More than ISO 639-1 has codes. */
+/** Higher than the number of ISO 639-1 codes. */
 const MAX_LANGUAGES = 200;
 
 /** A name that callers choose, and by which they address the object (reference: Data wallet records). */
@@ -109,7 +109,7 @@ export const viewWalletLanguages = operation({
   result: WalletLanguages,
 });
 
-/** PUT and PATCH are the same (reference: Data wallet). */
+/** PUT and PATCH do the same (reference: Data wallet). */
 const languagesBy = (id: string, method: Method) =>
   operation({
     id,
@@ -149,7 +149,10 @@ export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R ext
   delete: Operation<OneParams, Nothing, Nothing, R, 'token'>;
 };
 
-/** List, view, create, change by PUT and PATCH, which are the same, and delete (reference: Data wallet). */
+/**
+ * Returns the operations: list, view, create, change by PUT and PATCH, which do the same, and delete (reference: Data
+ * wallet).
+ */
 function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType>({
   ids: [Name, Names],
   words: [one, many],

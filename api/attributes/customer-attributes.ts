@@ -51,8 +51,7 @@ export const updateCustomerAttribute = operation({
   path: '/api/customer_attributes/:ca_identifier',
   summary:
     'Change the label of a customer attribute, disable or enable it, or mark it as an identifier or as sensitive',
-  description:
-    'Of an attribute of another than a custom System of Records only is_identifier, sensitive and a guessed type change.',
+  description: 'Outside custom Systems of Records only is_identifier, sensitive and a guessed type change.',
   audits: 'update customer_attribute',
   params,
   body: z.object({

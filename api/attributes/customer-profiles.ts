@@ -25,7 +25,6 @@ export const profileListQuery = z.object({
   cursor: z.string().min(1).max(4096).optional().describe('From the `next` of the page before'),
 });
 
-/** From 1 to `max`. */
 function wholeNumber(max: number) {
   const message = `must be a whole number from 1 to ${max}`;
 

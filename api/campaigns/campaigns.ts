@@ -23,8 +23,7 @@ import { internalError } from '../jobs/internal-error.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 
 /**
- * Campaigns: pushes and in-app messages, made once and sent to an audience or to the users that a call names
- * (reference: Campaigns).
+ * Campaigns: pushes and in-app messages, sent to an audience or to the users that a call names (reference: Campaigns).
  */
 const SHARED = {
   tag: 'Campaigns',
@@ -150,7 +149,7 @@ const NewVariant = z
     share: bodyInteger({ min: 1, max: 99 }).describe('Percent of the people; those of all variants add up to 100'),
     params: orNone(variantParams)
       .transform((params) => params ?? {})
-      .describe("What differs: its message is the campaign's params with these over them"),
+      .describe("Params that differ: they replace those of the campaign in the variant's message"),
   })
   .meta({ id: 'NewCampaignVariant' });
 const MIN_VARIANTS = 2;
@@ -165,7 +164,7 @@ const Recurrence = z
     end_time: orNone(time).describe('Until then; later than start_time'),
     timezone: orNone(
       z.string().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris'),
-    ).describe("Where adapt_tz is false; by default the app's"),
+    ).describe("Used if adapt_tz is false; by default the app's"),
     day_of_week: boundedArray(weekday, { min: 1, max: 7 })
       .refine((days) => new Set(days).size === days.length, 'has a day twice')
       .describe('From 0 for Sunday to 6 for Saturday'),
@@ -230,7 +229,7 @@ const Stats = z.object({
   total_push_sent: z.int().describe('Number of pushes that a provider took'),
 });
 
-const openedApp = z.int().describe(`Of them, those who opened the app within ${OUTCOME_DAYS} days`);
+const openedApp = z.int().describe(`Number of them who opened the app within ${OUTCOME_DAYS} days`);
 
 const shownCampaign = {
   identifier: z.string(),
@@ -253,7 +252,7 @@ const shownCampaign = {
     .describe('`computing`: from the launch until the audience is found; `none`: nothing to count'),
   stats: Stats,
   stats_counted_until: optionalSeconds.describe(
-    'stats have what became of messages until then; null: nothing is counted yet',
+    'Time up to which stats count the outcomes of messages; null: not counted yet',
   ),
 };
 
@@ -314,13 +313,13 @@ export const CampaignDetails = z
       .array(
         z.object({
           name: z.string(),
-          required: z.boolean().describe('False: it has a default wherever it stands'),
+          required: z.boolean().describe('False: it has a default everywhere'),
         }),
       )
-      .describe('Of a transactional campaign: the templateVars of its messages'),
+      .describe('Only for a transactional campaign: the templateVars of its messages'),
     warnings: z
       .array(z.object({ element: z.string(), message: z.string() }))
-      .describe('What you should know before the launch, which it does not prevent'),
+      .describe('Warnings before the launch, which they do not prevent'),
     recurrence: z.record(z.string(), z.unknown()).nullable(),
     notif_limit: z.object({ maximum: z.int().nullable(), interval: z.int().nullable() }).nullable(),
     control_group: z
@@ -365,7 +364,7 @@ const listQuery = z.object({
   order: z
     .enum(CAMPAIGN_ORDERS)
     .optional()
-    .describe('What comes before the date of creation: status and app ascending, dates descending'),
+    .describe('First order, before the date of creation: status and app ascending, dates descending'),
 });
 export type CampaignListQuery = z.output<typeof listQuery>;
 
@@ -399,7 +398,7 @@ export const viewCampaign = operation({
 
 const Created = z.object({
   campaign_id: z.string(),
-  campaign_api_identifier: z.string().optional().describe('Of a transactional campaign: its second name'),
+  campaign_api_identifier: z.string().optional().describe('Second name of a transactional campaign'),
 });
 
 export const createCampaign = operation({
@@ -492,7 +491,7 @@ export const PlannedSend = z
     devices: z
       .int()
       .nullable()
-      .describe('Of a classic campaign to everybody; otherwise the audience is not known before'),
+      .describe('Only for a classic campaign to everybody; otherwise the audience is not known before'),
   })
   .meta({ id: 'PlannedSend' });
 
@@ -501,8 +500,8 @@ export const planCampaign = operation({
   ...VIEW,
   method: 'GET',
   path: '/api/campaigns/:identifier/plan',
-  summary: 'List what a classic or dynamic campaign will send when',
-  description: 'Coming sends in order of time. A draft is planned as if it were launched now.',
+  summary: 'List the coming sends of a classic or dynamic campaign',
+  description: 'In order of time. A draft is planned as if it were launched now.',
   params: z.object({ identifier }),
   query: z.object({ limit: queryInteger({ min: 1, max: MAX_PLANNED }).default(20) }),
   result: z.object({ sends: z.array(PlannedSend), has_more: z.boolean() }),

@@ -5,7 +5,7 @@ export type CalledOperation = Pick<Operation, 'id' | 'method' | 'path' | 'auth' 
 
 const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart'] as const;
 
-/** Returns that of each operation among the exports of the contract. */
+/** Returns the client's members of each operation in the contract. */
 export function calledOperations(contract: object): CalledOperation[] {
   return Object.values(contract)
     .filter(isOperation)
@@ -22,7 +22,7 @@ function isOperation(value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'id' in value && 'method' in value && 'path' in value;
 }
 
-/** Reads an operation from its line: id, method, path and credentials, then what only some have, as `name=value`. */
+/** Reads an operation from its line: id, method, path and credentials, then optional members as `name=value`. */
 export function readLine(line: string): CalledOperation {
   const [id, method, path, auth, ...rest] = line.split(' ');
   const members = rest

@@ -1,3 +1,4 @@
+/** Types of values in requests: texts, numbers, dates, lists, and limits of their size. */
 import { z } from 'zod';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate, readDatetime } from '../../domain/time/date-value.ts';
@@ -56,7 +57,7 @@ export const customerId = z
   })
   .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
 
-/** As people and languages write them. */
+/** Spellings of people and languages. */
 const YES = ['true', '1', 'True', 'TRUE'] as const;
 const NO = ['false', '0', 'False', 'FALSE'] as const;
 const isOneOf = (words: readonly unknown[], value: unknown): boolean => words.includes(value);
@@ -112,8 +113,8 @@ export function jsonArray<S extends z.ZodType>(
 }
 
 /**
- * A value that is stored as a document of at most `maxBytes` (`storedBytes`): one that is larger is refused as such,
- * before its schema looks at it. In a web form it stands within `jsonObject`.
+ * A value that is stored as a document of at most `maxBytes` (`storedBytes`): a larger one is refused as such, before
+ * its schema is checked. In a web form it is inside `jsonObject`.
  */
 export function stored<S extends z.ZodType>(maxBytes: number, schema: S) {
   return z
@@ -150,8 +151,8 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
 type ArrayBounds = { max: number; min?: number; tooFew?: string; error?: string; words?: string };
 
 /**
- * An array. One that is too long is refused as such: its elements are not looked at. `error`: of what is none; `words`:
- * of what it has.
+ * An array. One that is too long is refused as such, without a look at its elements. `error`: for a value that is no
+ * array; `words`: its elements.
  */
 export function boundedArray<S extends z.ZodType>(
   element: S,
@@ -168,7 +169,7 @@ export function boundedArray<S extends z.ZodType>(
   );
 }
 
-/** An object with members of any name. One with too many is refused as such: they are not looked at. */
+/** An object with members of any name. One with too many is refused as such, without a look at them. */
 export function boundedRecord<S extends z.ZodType>(value: S, max: number) {
   const count = (given: unknown) => (typeof given === 'object' && given !== null ? Object.keys(given).length : 0);
   return z.preprocess(

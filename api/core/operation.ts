@@ -1,3 +1,4 @@
+/** The definition of an operation, from which server, client and documents are made. */
 import type { z } from 'zod';
 import type { Audited } from '../../domain/accounts/audit.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
@@ -43,12 +44,9 @@ export type Operation<
   auth: A;
   /** The caller needs all of these. If there are none, a token is enough. */
   rights: readonly Right[];
-  /**
-   * The right that the caller needs besides, by the type of the object that the call is about. The handler calls
-   * `requireRightOfType`.
-   */
+  /** The additional right, by the type of the call's object. The handler calls `requireRightOfType`. */
   rightsByType?: Readonly<Record<string, Right>>;
-  /** The same, by a field that the object has. The handler calls `requireRightOfField`. */
+  /** The additional right, by a field of the object. The handler calls `requireRightOfField`. */
   rightsByField?: Readonly<Record<string, Right>>;
   role?: Role;
   /** The entries that a call may write into the audit log. A read may write none. */
@@ -68,20 +66,20 @@ export type Operation<
   /** The status of a response without a body. */
   status?: 204;
   malformed?: Malformed;
-  /** The same for the query. */
+  /** The reference's refusal of a wrong query. */
   malformedQuery?: Malformed;
   /** For a POST that ignores the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
   /**
-   * Numbers of a JSON body keep their digits (`parseExactJson`). `as text`: those that a double would round come as
-   * their text.
+   * Numbers of a JSON body keep their digits (`parseExactJson`). `as text`: a number that a double would round becomes
+   * a text.
    */
   exactNumbers?: true | 'as text';
   /** Refusals also have `errorMessage` and `errorCode`, as other responses do (reference: Feeding attribute values). */
   errorCodes?: true;
-  /** Elements and members that a body may have in all, where these are more than `MAX_ELEMENTS`. */
+  /** Maximum elements and members of a body, if more than `MAX_ELEMENTS`. */
   maxElements?: number;
-  /** The name of the part that is a file, where a web form may have one. */
+  /** Name of the part of a web form that may be a file. */
   uploadPart?: string;
 };
 
@@ -98,7 +96,10 @@ type Spec<
   audits?: Audited | readonly Audited[];
 };
 
-/** Makes an operation out of its description: server, OpenAPI document, rights table and client all come from it. */
+/**
+ * Makes an operation from its description; the server, the OpenAPI document, the rights table and the client all use
+ * it.
+ */
 export function operation<
   P extends z.ZodObject = Nothing,
   Q extends z.ZodObject = Nothing,
@@ -115,8 +116,8 @@ export function operation<
 }
 
 /**
- * Whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the stored
- * keyed hash of a login would be a fast hash of a password.
+ * Returns whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the
+ * stored keyed hash of a login would be a fast hash of a password.
  */
 export function takesIdempotencyKey({
   method,

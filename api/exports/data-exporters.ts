@@ -177,7 +177,7 @@ export const ListedDataExporter = z
   .meta({ id: 'ListedDataExporter' });
 export type ListedDataExporter = z.output<typeof ListedDataExporter>;
 
-/** Export of one type of data by a run (reference: Data exporter). */
+/** The result of a run for one type of data (reference: Data exporter). */
 export const Export = z
   .object({
     identifier: z.string(),

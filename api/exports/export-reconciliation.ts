@@ -63,7 +63,6 @@ export const ReconciledWindow = z
   .meta({ id: 'ReconciledWindow' });
 export type ReconciledWindow = z.output<typeof ReconciledWindow>;
 
-/** Two months of days. */
 const MAX_WINDOWS = 62;
 
 const moment = z

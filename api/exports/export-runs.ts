@@ -76,7 +76,7 @@ export const ExportRun = z
   .meta({ id: 'ExportRun' });
 export type ExportRun = z.output<typeof ExportRun>;
 
-/** The runs of an exporter, and what each of them exported. */
+/** The runs of an exporter and their results. */
 const SHARED = { tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'] } as const;
 const PATH = '/api/data_exporters/:exporter_id';
 const params = z.object({ exporter_id: identifier, run_id: identifier });

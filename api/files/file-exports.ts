@@ -5,7 +5,7 @@ import { FILE_DAYS, FILE_FORMATS } from '../../domain/files/file-format.ts';
 import { queryFlag } from '../core/input.ts';
 import { type Malformed, type Nothing, type Operation, operation } from '../core/operation.ts';
 
-/** Answer of a file export (reference: Data exports, 2). */
+/** The answer to a file export (reference: Data exports, 2). */
 export const FileAnswer = z
   .union([z.string(), z.object({ callback: z.string() })])
   .describe('By mail: a sentence with the address. With `skip_email`: where the file can be fetched')

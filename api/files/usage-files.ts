@@ -4,11 +4,11 @@ import { commaListOf, identifier, queryFlag } from '../core/input.ts';
 import { fileExport } from './file-exports.ts';
 
 /**
- * Files of what apps were used for, which have no list beside them (reference: Data exports, 4), and a day's
- * occurrences of a crash.
+ * Files about the usage of apps, which have no list beside them (reference: Data exports, 4), and a day's occurrences
+ * of a crash.
  */
 
-/** Six days where neither is given. */
+/** By default six days. */
 const optionalDays = (which: string) => ({
   sd: dayPeriodQuery.sd.describe(
     `First day: a midnight in UTC, in seconds since the epoch; without it and \`ed\`, ${which}`,

@@ -109,13 +109,13 @@ const RequestFault = z
   })
   .meta({ id: 'RequestFault' });
 const fault = RequestFault.nullable().describe(
-  'What keeps the request, which Millrace retries: the oldest fault; null if there is none',
+  'The oldest fault that delays the request, which Millrace retries; null if there is none',
 );
 
 /** Maximum number of similar ids that a status shows. */
 export const MAX_SIMILAR_IDS = 20;
 
-/** Members of the status of either type of request. */
+/** Members of the status of each type of request. */
 const status = {
   status: z.enum(['received', 'treated']),
   requested_at: instant,
@@ -172,7 +172,7 @@ const wouldErase = z
   .record(z.string(), z.int().nullable())
   .nullable()
   .describe(
-    'Of a deletion that waits and covers a device: the number of rows and files that an approval erases now, by ' +
+    'Only for a waiting deletion that covers a device: the number of rows and files that an approval erases now, by ' +
       'location; a number is null if there is too much to search. Else null',
   );
 
@@ -304,7 +304,7 @@ export const viewDeletionRequest = operation({
   result: DeletionStatus,
 });
 
-/** A caller with more filters by `users`. */
+/** Maximum number of people that one poll names; a caller with more filters by `users`. */
 export const MAX_POLLED = 10_000;
 
 export const listLatestGdprRequests = operation({
@@ -369,6 +369,7 @@ export const declineGdprRequest = operation({
   ...DECIDING,
   path: `${ONE_REQUEST}/decline`,
   summary: 'Decline a deletion request that waits for approval',
-  description: 'Millrace discards the request after 7 days. It does not notify the person: tell them why yourself.',
+  description:
+    'Millrace discards the request after 7 days. It does not notify the person, so give them the reason yourself.',
   audits: 'decline gdpr_request',
 });

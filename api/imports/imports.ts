@@ -52,7 +52,7 @@ export const ImportProgress = z
       decompressed_bytes: z
         .int()
         .nullable()
-        .describe('Of the copy that the import reads: decompressed, and CSV in UTF-8'),
+        .describe('Size of the copy that the import reads: decompressed, and CSV in UTF-8'),
       decompressed_sha256: z.string().nullable(),
     }),
     file: z
@@ -120,7 +120,7 @@ export const ImportProgress = z
       })
       .nullable()
       .describe(
-        'Of a dry run: ids of the file that differ only in capitals or composed letters from an earlier one, or from that ' +
+        'Only for a dry run: ids of the file that differ only in capitals or composed letters from an earlier one, or from that ' +
           'of an existing customer; null before its end, if there are too many ids to compare, and for other imports',
       ),
     bytes_read: z.int().describe('Bytes read of the decompressed file'),
@@ -141,7 +141,7 @@ export const ImportProgress = z
   .meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
 
-/** One document is kept for each import. */
+/** Maximum size of the document that is stored with each import. */
 const COLUMNS_BYTES = 256 * 1024;
 const columnName = text({ max: MAX_CODE_POINTS });
 

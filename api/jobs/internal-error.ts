@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** The error of Millrace itself that a job has at present. */
+/** The current error of Millrace in a job. */
 export const internalError = z
   .object({
-    id: z.string().describe('The logs of servers and workers tell more under this id'),
+    id: z.string().describe('The logs of servers and workers have more under this id'),
     since: z.iso.datetime(),
     step: z.string(),
   })

@@ -46,7 +46,7 @@ export const CampaignTest = z
     results: z
       .array(
         SendDecision.omit({ requestId: true }).extend({
-          user: z.string().nullable().describe('Null of an erased person'),
+          user: z.string().nullable().describe('Null for an erased person'),
           variant: z.string().nullable().describe('Identifier of the variant'),
         }),
       )

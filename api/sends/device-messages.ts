@@ -34,11 +34,11 @@ export const listInappMessages = operation({
   path: '/v1/inapp',
   summary: 'List the in-app messages that wait for a device',
   description:
-    'Those for the user who is logged in on it, until they are shown: the oldest 100, and of these about ' +
-    '1 MiB; the others follow once these are shown. Where the app requires verified users, the header `X-User-Token` must vouch for ' +
+    'Messages for the user who is logged in on the device, until they are shown: the oldest 100, but at most about ' +
+    '1 MiB; the others follow once these are shown. If the app requires verified users, the header `X-User-Token` must vouch for ' +
     'that user.',
   query: z.object({
-    deviceId: identifier.optional().describe('What the SDK has as context.device.id, or anonymousId'),
+    deviceId: identifier.optional().describe("The SDK's context.device.id or anonymousId"),
   }),
   result: z.object({ messages: z.array(InappMessage) }),
 });
@@ -60,9 +60,9 @@ export const verifyDeviceUser = operation({
   method: 'POST',
   idempotencyKey: 'ignored',
   path: '/v1/verify',
-  summary: 'Say by a signed user token who uses a device',
+  summary: 'Vouch for the user of a device with a signed user token',
   description:
-    'Where the app requires verified users, only a device that did this gets messages for the user. A ' +
+    'If the app requires verified users, only a device that did this gets messages for the user. A ' +
     'call with another push token ends it.',
   body: VouchedUser,
   result: z.object({ device_id: z.string(), user_id: z.string() }),

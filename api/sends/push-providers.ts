@@ -24,7 +24,7 @@ export type PushProvider = z.output<typeof PushProvider>;
 const PushFinding = z
   .object({
     severity: z.enum(['error', 'warning']),
-    field: z.string().describe('What to change: a member of the settings, or of the app'),
+    field: z.string().describe('The member to change, of the settings or of the app'),
     message: z.string(),
   })
   .meta({ id: 'PushFinding' });
@@ -44,12 +44,12 @@ export const viewPushProvider = operation({
   ...SHARED,
   method: 'GET',
   path: ONE,
-  summary: "View what an app's pushes to a platform go through, without its secrets",
+  summary: "View an app's push provider for a platform, without its secrets",
   params,
   result: PushProvider,
 });
 
-/** A setting that decides who receives personal data. */
+/** A setting that affects who receives personal data. */
 export const ENDPOINT = 'settings.endpoint';
 
 export const updatePushProvider = operation({
@@ -57,7 +57,7 @@ export const updatePushProvider = operation({
   ...SHARED,
   method: 'PUT',
   path: ONE,
-  summary: "Choose what an app's pushes to a platform go through",
+  summary: "Choose an app's push provider for a platform",
   description:
     'Replaces the settings. Secrets that are left out, or sent as { "set": true }, stay; null takes one away. ' +
     'Nothing is sent: POST /api/apps/<app_identifier>/push_check says what is wrong.',
@@ -77,7 +77,7 @@ export const deletePushProvider = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Go back to the sandbox, and delete settings and secrets',
-  description: 'The VAPID keys of Web Push stay: what browsers subscribed to counts for them alone.',
+  description: 'The VAPID keys of Web Push stay: the subscriptions of browsers are valid only with them.',
   audits: 'delete push_provider',
   params,
 });

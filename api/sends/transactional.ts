@@ -69,7 +69,7 @@ const body = z.object({
     ),
 });
 
-/** As many as a body of 10 MB holds. */
+/** Maximum number of elements in a body of 10 MB. */
 const MAX_ELEMENTS = 5_000_000;
 
 const SENDING = {
@@ -147,7 +147,7 @@ export const CampaignReport = z
     endDate: z.iso.date(),
     campaignStatus: z.array(
       z.object({
-        user: z.string().nullable().describe('Null of an erased person'),
+        user: z.string().nullable().describe('Null for an erased person'),
         device_id: z.string().nullable().describe('Null if the user has no device'),
         date: instant.describe('When the message was sent, or will not be; of a waiting one, when it was accepted'),
         code: z.enum(Object.keys(ATTEMPT_CODES) as [AttemptCode]),
@@ -206,7 +206,7 @@ export const SendDecision = z
     device_id: z.string().nullable(),
     channel: z.enum(['push', 'inapp', 'both']),
     code: z.enum(Object.keys(ATTEMPT_CODES) as [AttemptCode]),
-    reason: z.string().describe('What the code means'),
+    reason: z.string().describe('Meaning of the code'),
     details: z.string().nullable(),
     due_at: event.describe('When a waiting message is due'),
     settled_at: event,

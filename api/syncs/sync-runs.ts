@@ -160,7 +160,7 @@ export const redriveSyncRun = operation({
   summary: 'Re-drive the failed and ignored records of a run',
   description:
     'Starts a run that sends the records as they were read, through the current mapping. It does not send records that ' +
-    'could not be parsed, and records of which a later run has sent a newer state.',
+    'could not be parsed, and records that a later run has sent in a newer state.',
   audits: 'create sync_run',
   params,
   result: SyncRun,

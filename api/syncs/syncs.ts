@@ -44,7 +44,7 @@ const EntryBody = closedObject({
 
 type EntryBody = z.output<typeof EntryBody>;
 
-/** The members of an entry that control its conversion, besides `as`. */
+/** The members of an entry, besides `as`, that control its conversion. */
 const OPTIONS = ['format', 'zone', 'decimal', 'true', 'false', 'separator'] as const;
 
 /** Converts an entry to the domain's form. */
@@ -68,7 +68,7 @@ const TAKEN: Record<NonNullable<EntryBody['as']>, readonly (typeof OPTIONS)[numb
   set: ['separator'],
 };
 
-/** Errors of one entry by itself; the element `''` is the entry. */
+/** Returns the errors of one entry by itself; the element `''` is the entry. */
 function entryErrors(entry: EntryBody): MappingError[] {
   const errors = fieldErrors(givenField(entry), '');
   return [
@@ -77,7 +77,7 @@ function entryErrors(entry: EntryBody): MappingError[] {
   ];
 }
 
-/** Options that the entry's conversion does not take. */
+/** Returns options that the entry's conversion does not take. */
 function misplacedIn(field: EntryBody): MappingError[] {
   const taken: readonly string[] = field.as === undefined ? [] : TAKEN[field.as];
   return OPTIONS.filter((option) => field[option] !== undefined && !taken.includes(option)).map((option) => ({
@@ -137,7 +137,7 @@ export function givenSchedule({
 const [MAX_KEY_FIELDS, MAX_FIELDS] = [10, 1_000];
 const [MAPPING_BYTES, MEMBER_BYTES] = [512 * 1024, 64 * 1024];
 
-/** GET returns the name beside an identifier; callers may send the response back as it is. */
+/** GET returns the name beside an identifier; callers may send the response back unchanged. */
 const shownName = z.unknown().optional().describe('Ignored; GET returns the name here');
 
 const SourceBody = stored(
@@ -157,7 +157,7 @@ const destinationMembers = {
 
 const DestinationBody = stored(MEMBER_BYTES, closedObject({ ...destinationMembers, name: shownName }));
 
-/** Lists the errors of each entry, also if other entries have a wrong form. */
+/** Lists the errors of each entry, even if other entries have a wrong form. */
 const FieldBody = EntryBody.superRefine((entry, ctx) => {
   for (const { element, message } of entryErrors(entry)) {
     ctx.addIssue({ code: 'custom', path: element === '' ? [] : element.split('.'), message });
@@ -221,7 +221,7 @@ const others = {
   on_schema_change: z
     .enum(SCHEMA_RULES)
     .optional()
-    .describe("What to do if the source's fields change; by default ignore"),
+    .describe("Reaction to changes of the source's fields; by default ignore"),
   alerts: jsonObject(stored(MEMBER_BYTES, AlertsBody)).optional(),
 } satisfies Omit<EachMember<'', z.ZodType>, 'name' | 'source' | 'destination'>;
 

@@ -32,7 +32,7 @@ export const IngestedCalls = z
     notes: z
       .array(z.object({ index: z.int(), message_id: z.string().nullable(), message: z.string() }))
       .optional()
-      .describe('Accepted calls that the server took otherwise than they say: their time is of another calendar'),
+      .describe('Accepted calls that the server changed: their time is of another calendar'),
   })
   .meta({ id: 'IngestedCalls' });
 export type IngestedCalls = z.output<typeof IngestedCalls>;
@@ -62,7 +62,7 @@ export const otherBatches = [batch('sendBatchShort', 'b')];
 export const sendImportedBatch = batch(
   'sendImportedBatch',
   'import',
-  'Timestamps count as they stand: `timestamp`, else `originalTimestamp`. `sentAt` does not count.',
+  'Timestamps are used unchanged: `timestamp`, else `originalTimestamp`. `sentAt` does not count.',
 );
 
 const single = (id: string, name: string, type: CallType) =>

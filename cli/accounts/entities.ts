@@ -17,11 +17,11 @@ type Options = {
 };
 
 const ENTITY = ['<entity>', 'its name or identifier'] as const;
-const RETENTION = ['--retention <months>', 'how long to keep its data: 1 to 120'] as const;
+const RETENTION = ['--retention <months>', 'months to keep its data: 1 to 120'] as const;
 
 const CONTROL_GROUP = [
   '--control-group <percent>',
-  'people who get no campaign but transactional ones: 0 to 50',
+  'percentage of people who get only transactional campaigns: 0 to 50',
 ] as const;
 
 export const addEntitiesCommand = (program: Command, run: Run) =>
@@ -67,10 +67,10 @@ export const addEntitiesCommand = (program: Command, run: Run) =>
       {
         name: 'add',
         description: 'make one',
-        args: [['<name>', 'what it is called']],
+        args: [['<name>', 'its name']],
         options: [
           ['--description <text>'],
-          ['--zone <zone>', "of the IANA database; asked for at a terminal, else this machine's"],
+          ['--zone <zone>', "of the IANA database; by default asked at a terminal, else this machine's"],
           RETENTION,
           CONTROL_GROUP,
         ],
@@ -89,8 +89,8 @@ export const addEntitiesCommand = (program: Command, run: Run) =>
           ['--zone <zone>', 'of the IANA database'],
           RETENTION,
           CONTROL_GROUP,
-          ['--active', 'let its tokens and keys be taken again'],
-          ['--no-active', 'refuse all of its tokens and keys'],
+          ['--active', 'accept its tokens and keys again'],
+          ['--no-active', 'refuse all its tokens and keys'],
         ],
         does: async ({ client }, options: Options, given: string) =>
           client.updateEntity({

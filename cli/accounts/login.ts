@@ -9,10 +9,7 @@ export const addLoginCommand = (program: Command, run: Run) =>
     .command('login')
     .description('print a token; the password is read from standard input')
     .argument('<email>')
-    .option(
-      '--entity <entity>',
-      'id or identifier of the entity that the token acts in; the preferred one when left out',
-    )
+    .option('--entity <entity>', 'id or identifier of the entity that the token acts in; by default the preferred one')
     .action((email: string, options: LoginOptions) => run((context) => login(context, email, options)));
 
 /** Prints a token for `export MILLRACE_TOKEN=…`. */

@@ -10,7 +10,7 @@ export function addTokensCommand(program: Command, run: Run): void {
 
   tokens
     .command('list')
-    .description('list those that are not revoked')
+    .description('list tokens that are not revoked')
     .action(() => run(list));
 
   tokens

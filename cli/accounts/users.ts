@@ -35,7 +35,7 @@ function addMembers(users: Command, run: Run): void {
     .option('--give <rights>', 'names between commas, or all')
     .option('--take <rights>', 'names between commas, or all')
     .option('--admin', 'make an admin of the entity')
-    .option('--no-admin', 'an admin no longer')
+    .option('--no-admin', 'make them no longer an admin')
     .option('--email <email>', 'for superadmins')
     .option('--first-name <name>')
     .option('--last-name <name>')
@@ -95,7 +95,7 @@ function addPasswords(users: Command, run: Run): void {
 
   users
     .command('forgot-password')
-    .description('have a link mailed that sets a new password for the own account')
+    .description('mail a link that sets a new password for your own account')
     .argument('<email>')
     .action((email: string) => run((context) => forgotPassword(context, email)));
 

@@ -63,7 +63,7 @@ export function addAppsCommand(program: Command, run: Run): void {
         name: 'list',
         isDefault: true,
         description: 'list them',
-        options: [['--unwanted', 'also those removed from sale or inactive']],
+        options: [['--unwanted', 'include apps removed from sale or inactive']],
         async does({ client, setResult }, { unwanted }: { unwanted?: true }) {
           const { apps: all } = await client.listApps({ query: { unwanted } });
           setResult(all);
@@ -83,7 +83,7 @@ export function addAppsCommand(program: Command, run: Run): void {
       {
         name: 'add',
         description: 'make one; its SDK can send once it has a key',
-        args: [['<name>', 'what it is called']],
+        args: [['<name>', 'its name']],
         options: [
           new Option('--package <name>', 'package name, such as com.example.shop').makeOptionMandatory(),
           typeOption().makeOptionMandatory(),
@@ -101,7 +101,7 @@ export function addAppsCommand(program: Command, run: Run): void {
       },
       {
         name: 'update',
-        description: 'change one: what is left out stays',
+        description: 'change one; settings that you leave out stay',
         args: [APP],
         options: [
           ['--name <name>'],
@@ -146,7 +146,7 @@ const KEY = ['<key>', 'its identifier'] as const;
 function addKeys(apps: Command, run: Run): void {
   addGroup<ApiKey>(apps, run, {
     name: 'keys',
-    description: 'the keys by which the SDK of an app sends: they are secrets',
+    description: "the keys with which an app's SDK sends; they are secrets",
     columns: {
       identifier: (key) => key.identifier,
       state: (key) => (key.revoked ? 'revoked' : ''),
@@ -167,9 +167,9 @@ function addKeys(apps: Command, run: Run): void {
       },
       {
         name: 'add',
-        description: 'make a random one',
+        description: 'add a random key',
         args: [APP],
-        options: [['--key', 'the key given on standard input instead']],
+        options: [['--key', 'read the key from standard input instead']],
         async does(context, { key }: KeyOptions, given: string) {
           const params = await appParams(context.client, given);
           const body = key ? { api_key: await readPassword(context, 'Key') } : {};
@@ -178,7 +178,7 @@ function addKeys(apps: Command, run: Run): void {
       },
       ...(['revoke', 'restore'] as const).map((name) => ({
         name,
-        description: name === 'revoke' ? 'refuse what is sent by one' : 'take what is sent by one again',
+        description: name === 'revoke' ? 'refuse calls with one' : 'accept calls with one again',
         args: [APP, KEY],
         does: async ({ client }: CommandContext, _: unknown, given: string, key: string) =>
           client.updateApiKey({
@@ -225,7 +225,7 @@ function addEvents(apps: Command, run: Run): void {
       },
       {
         name: 'remove',
-        description: 'delete one, after asking; its events stay, and make another one once they come again',
+        description: 'delete one, after asking; its events stay, and new ones make another one',
         args: [APP, EVENT],
         deletes: async (_, app, event) => `the event definition ${event} of ${app}`,
         does: async ({ client }: CommandContext, _: unknown, given: string, event: string) =>
@@ -249,7 +249,7 @@ function addCrashes(apps: Command, run: Run): void {
       {
         name: 'list',
         isDefault: true,
-        description: 'list them, the one that came last first',
+        description: 'list them, the latest first',
         args: [APP],
         async does({ client, setResult }, _, given: string) {
           const query = { per_page: PER_PAGE };
@@ -262,7 +262,7 @@ function addCrashes(apps: Command, run: Run): void {
       },
       {
         name: 'remove',
-        description: 'delete one, after asking; its errors stay, and make another one once they come again',
+        description: 'delete one, after asking; its errors stay, and new ones make another one',
         args: [APP, CRASH],
         deletes: async (_, app, crash) => `the crash ${crash} of ${app}`,
         does: async ({ client }: CommandContext, _: unknown, given: string, crash: string) =>

@@ -8,7 +8,7 @@ const LABEL = ['<label>', 'its name'] as const;
 export const addLabelsCommand = (program: Command, run: Run) =>
   addGroup<Label>(program, run, {
     name: 'labels',
-    description: 'words by which what has been set up is ordered',
+    description: 'words that sort segments, funnels and other objects',
     columns: {
       label: ({ name }) => name,
       'used by': ({ targets }) => String(targets),
@@ -31,7 +31,7 @@ export const addLabelsCommand = (program: Command, run: Run) =>
       },
       {
         name: 'remove',
-        description: 'delete one, after asking; what it was on stays',
+        description: 'delete one, after asking; the objects that have it stay',
         args: [LABEL],
         deletes: async (_, name) => `the label ${name}`,
         does: ({ client }, _, name: string) => client.deleteLabel({ params: { name } }),

@@ -46,10 +46,10 @@ export const addAttributesCommand = (program: Command, run: Run) =>
       {
         name: 'add',
         description: 'define one',
-        args: [SOR, ['<key>', 'what rows of files and fields of feeds call it']],
+        args: [SOR, ['<key>', 'its name in rows of files and fields of feeds']],
         options: [
-          new Option('--type <type>', 'what its values are').choices(VALUE_TYPES).makeOptionMandatory(),
-          ['--label <label>', 'what people call it; the key when left out'],
+          new Option('--type <type>', 'type of its values').choices(VALUE_TYPES).makeOptionMandatory(),
+          ['--label <label>', 'name for people; the key by default'],
         ],
         does: async ({ client }, { type, label }: AddOptions, sor: string, key: string) =>
           client.createCustomerAttribute({
@@ -61,9 +61,9 @@ export const addAttributesCommand = (program: Command, run: Run) =>
         description: 'change one',
         args: [SOR, ATTRIBUTE],
         options: [
-          ['--label <label>', 'what people call it'],
-          new Option('--disable', 'let it take no values').conflicts('enable'),
-          ['--enable', 'let it take values again'],
+          ['--label <label>', 'name for people'],
+          new Option('--disable', 'refuse its values').conflicts('enable'),
+          ['--enable', 'accept its values again'],
           new Option('--type <type>', 'define a guessed type: the type that it has, or String').choices(VALUE_TYPES),
         ],
         does: async ({ client }, { label, disable, enable, type }: UpdateOptions, sor: string, given: string) =>
@@ -74,7 +74,7 @@ export const addAttributesCommand = (program: Command, run: Run) =>
       },
       {
         name: 'remove',
-        description: 'delete one with all of its values, after asking',
+        description: 'delete one with all its values, after asking',
         args: [SOR, ATTRIBUTE],
         async deletes({ client }: CommandContext, sor: string, given: string) {
           const { ca_identifier: identifier } = await paramsOf(client, sor, given);

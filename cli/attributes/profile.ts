@@ -10,10 +10,10 @@ type Options = { device?: true; all?: true; sor?: string };
 export const addProfileCommand = (program: Command, run: Run) =>
   program
     .command('profile')
-    .description('show what is known of a customer: each attribute that has a value')
+    .description("show a customer's profile: each attribute with a value")
     .argument('<id>', 'user id')
     .option('--device', 'it is the id of a device')
-    .option('--all', 'the attributes without a value, too')
+    .option('--all', 'attributes without a value, too')
     .option('--sor <sor>', 'only those of one System of Records: its name or identifier')
     .action((id: string, options: Options) => run((context) => view(context, id, options)));
 

@@ -10,7 +10,7 @@ const paramsOf = async (client: Client, sor: string) => ({ sor_identifier: await
 
 const SORS: Group<SystemOfRecords> = {
   name: 'sors',
-  description: 'Systems of Records: where values come from, each with its attributes and keys',
+  description: 'Systems of Records, the sources of values, with their attributes and keys',
   columns: {
     identifier: (sor) => sor.identifier,
     name: (sor) => sor.name,
@@ -33,19 +33,19 @@ const SORS: Group<SystemOfRecords> = {
     {
       name: 'add',
       description: 'make one',
-      args: [['<name>', 'what it is called']],
+      args: [['<name>', 'its name']],
       does: ({ client }, _, name: string) => client.createSystemOfRecord({ body: { name } }),
     },
     {
       name: 'rename',
-      description: 'give one another name',
+      description: 'rename one',
       args: [SOR, ['<name>', 'the new one']],
       does: async ({ client }, _, given: string, name: string) =>
         client.renameSystemOfRecord({ params: await paramsOf(client, given), body: { name } }),
     },
     {
       name: 'disable',
-      description: 'let it, and all of its attributes, take no values',
+      description: 'refuse values of it and of all its attributes',
       args: [SOR],
       async does({ client }, _, given: string) {
         await client.disableSystemOfRecord({ params: await paramsOf(client, given) });
@@ -54,7 +54,7 @@ const SORS: Group<SystemOfRecords> = {
     },
     {
       name: 'enable',
-      description: 'let it take values again',
+      description: 'accept its values again',
       args: [SOR],
       async does({ client }, _, given: string) {
         await client.enableSystemOfRecord({ params: await paramsOf(client, given) });
@@ -63,7 +63,7 @@ const SORS: Group<SystemOfRecords> = {
     },
     {
       name: 'keys',
-      description: 'print its keys, by which files and feeds come in: they are secrets',
+      description: 'print its keys for files and feeds; they are secrets',
       args: [SOR],
       async does({ client, console, setResult }, _, given: string) {
         const { name, api_keys: keys } = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
@@ -74,9 +74,9 @@ const SORS: Group<SystemOfRecords> = {
     },
     {
       name: 'notify',
-      description: 'show or set who is mailed about imports into it',
-      args: [SOR, ['[email...]', 'all who are to be mailed']],
-      options: [['--creator', 'mail its creator alone']],
+      description: 'show or set the recipients of mails about imports into it',
+      args: [SOR, ['[email...]', 'all recipients']],
+      options: [['--creator', 'mail only its creator']],
       async does({ client }, { creator }: Options, given: string, emails: string[]) {
         const params = await paramsOf(client, given);
         const { notify_emails: mailed } =
@@ -88,7 +88,7 @@ const SORS: Group<SystemOfRecords> = {
     },
     {
       name: 'remove',
-      description: 'delete one with all of its values, after asking',
+      description: 'delete one with all its values, after asking',
       args: [SOR],
       deletes: sayDeleted,
       does: async ({ client }, _, given: string) =>

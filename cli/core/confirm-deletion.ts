@@ -4,7 +4,7 @@ import type { ProcessIo } from './command-context.ts';
 
 export type YesOption = { yes?: true };
 
-export const YES = ['--yes', 'delete without asking; needed where there is no terminal to ask on'] as const;
+export const YES = ['--yes', 'delete without asking; required without a terminal'] as const;
 
 /**
  * Asks on the terminal whether to delete `what`, unless `--yes` was given. Refuses if the answer is no or there is no

@@ -115,14 +115,14 @@ function checkBeginning([, what, beginning]: (typeof BEGINNINGS)[number], start:
   refuse(
     400,
     'not_decrypted',
-    `What comes out is no ${what}, as the file's name has it: not this key or type, or the file was changed.`,
+    `The decrypted content is no ${what}, as the file's name says: not this key or type, or the file was changed.`,
   );
 }
 
 function gunzipError(code: string): string {
   return code === 'Z_BUF_ERROR'
     ? 'The file is cut off: what was compressed has no end.'
-    : 'What comes out cannot be gunzipped: not this key or type, or the file was changed.';
+    : 'The decrypted content cannot be gunzipped: not this key or type, or the file was changed.';
 }
 
 function refuseUnreadable(path: string, { code }: NodeJS.ErrnoException): never {

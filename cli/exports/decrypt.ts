@@ -16,16 +16,16 @@ const STDOUT = '-';
 export const addDecryptCommand = (program: Command, run: Run) =>
   program
     .command('decrypt')
-    .description('decrypt files of exports; the key is in a file, or in MILLRACE_EXPORT_KEY. No server is asked')
-    .argument('<file...>', 'as they lie in the bucket')
+    .description('decrypt exported files without a server; the key is in a file, or in MILLRACE_EXPORT_KEY')
+    .argument('<file...>', 'as the bucket has them')
     .requiredOption('--type <type>', `the exporter's encryption_type: ${ENCRYPTION_TYPES.join(', ')}`)
-    .option('--key-file <file>', 'holds the key as the exporter has it: text, or hexadecimal digits')
+    .option('--key-file <file>', 'contains the key as the exporter has it: text, or hexadecimal digits')
     .option(
       '--out <path>',
       'a file, a folder (made if need be), or - for standard output; else beside each file, without .enc',
     )
     .option('--gunzip', 'uncompress, too')
-    .option('--force', 'write over files that are there')
+    .option('--force', 'overwrite existing files')
     .action((files: string[], options: Options) => run((context) => decrypt(context, files, options)));
 
 async function decrypt(

@@ -24,7 +24,7 @@ const RUNS: RunsOfCommand<FoundExportRun> = {
 export function addExporterCommands(exporters: Command, run: Run): void {
   exporters
     .command('list', { isDefault: true })
-    .description('list them, and how they stand')
+    .description('list them with their states')
     .action(() => run(async (context) => show(context, await context.client.listDataExporters())));
   exporters
     .command('runs')
@@ -34,10 +34,10 @@ export function addExporterCommands(exporters: Command, run: Run): void {
   for (const [name, description, change] of [
     [
       'activate',
-      'try its bucket, and let it export daily; where failures had paused it, it goes on',
+      'test its bucket and activate its daily exports; resumes one that failures had paused',
       'activateDataExporter',
     ],
-    ['deactivate', 'let it export no longer daily; a run under way goes on', 'deactivateDataExporter'],
+    ['deactivate', 'deactivate its daily exports; a running one continues', 'deactivateDataExporter'],
   ] as const) {
     exporters
       .command(name)
@@ -52,7 +52,7 @@ export function addExporterCommands(exporters: Command, run: Run): void {
 function addStarting(exporters: Command, run: Run): void {
   exporters
     .command('run')
-    .description('export now what has come since the last good run, and follow the run until it has ended')
+    .description('export now all data since the last successful run, and follow the run until it has ended')
     .argument(...EXPORTER)
     .option(...NO_WAIT)
     .action((given: string, options: WaitOption) =>
@@ -62,7 +62,7 @@ function addStarting(exporters: Command, run: Run): void {
     );
   exporters
     .command('rerun')
-    .description('export the window of a run again, as the exporter is now')
+    .description("export the window of a run again, with the exporter's current settings")
     .argument(...RUN('exporters'))
     .option(...NO_WAIT)
     .action((id: string, options: WaitOption) =>
@@ -76,9 +76,9 @@ function addStarting(exporters: Command, run: Run): void {
     );
   exporters
     .command('backfill')
-    .description('export what happened from one day to another, both included, into a folder of its own')
+    .description('export the events of past days, both included, into a separate folder')
     .argument(...EXPORTER)
-    .requiredOption('--from <day>', 'such as 2026-01-01, by the clocks of the entity')
+    .requiredOption('--from <day>', "such as 2026-01-01, in the entity's time zone")
     .requiredOption('--to <day>', 'such as 2026-01-31')
     .option(...NO_WAIT)
     .action((given: string, { from, to, ...options }: WaitOption & { from: string; to: string }) =>

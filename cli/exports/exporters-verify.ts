@@ -16,14 +16,14 @@ type Bounds = { from?: Date; to?: Date };
 export const addVerifyCommand = (exporters: Command, run: Run) =>
   exporters
     .command('verify')
-    .description('look whether all that was exported is in the bucket, as it was written. No server is asked for it')
+    .description('check that the bucket contains all exports as they were written, without a server')
     .requiredOption('--bucket <name>', 'is read with the credentials that the AWS command line would use')
     .option('--prefix <prefix>', '<subfolder>/<exporter>; else all exporters of the bucket', '')
     .option('--region <region>', 'of the bucket')
-    .option('--endpoint <url>', "of an S3 that is not Amazon's")
+    .option('--endpoint <url>', "of another S3 than Amazon's")
     .option('--from <time>', 'only windows that end after it: a date (UTC), or an instant such as 2026-11-20T23:00:00Z')
     .option('--to <time>', 'only windows that begin before it')
-    .option('--jwks <file|url>', "the server's public keys, /.well-known/jwks.json: signatures are verified by them")
+    .option('--jwks <file|url>', "the server's public keys, /.well-known/jwks.json, to verify signatures")
     .option('--deep', 'read each file and hash it, instead of asking for its size')
     .option('--json', 'print what was found as JSON')
     .action((options: Options) => run((context) => verify(context, options)));

@@ -9,9 +9,9 @@ type Options = { request?: true };
 export function addGdprIdentifierCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('identifiers')
-    .description('list what a request for a user would gather, and what it would leave alone')
+    .description('list the ids that a request for a user would cover, and those that it would leave alone')
     .argument('<user>', 'user id')
-    .option('--request', 'it is a request, of which to list the same')
+    .option('--request', 'the argument is a request; list the same for its people')
     .action((id: string, { request }: Options) =>
       run(async (context) =>
         show(context, await Array.fromAsync(linksOf(context.client, id, request)), { ...(request && { request }) }),
@@ -19,7 +19,7 @@ export function addGdprIdentifierCommands(gdpr: Command, run: Run): void {
     );
   gdpr
     .command('alias')
-    .description('confirm or refuse that an id came before another, which only an SDK says')
+    .description('confirm or refuse an alias between two ids that only an SDK has reported')
     .addArgument(new Argument('<decision>', 'confirm, refuse, or undo').choices(Object.keys(DECISIONS)))
     .argument('<previous>', 'the earlier id')
     .argument('<user>', 'the later id')

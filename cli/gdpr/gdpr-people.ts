@@ -13,7 +13,7 @@ const DEVICE = ['--device', 'it is the id of a device'] as const;
 export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('hold')
-    .description('put a user on hold: they are not deleted until it is released')
+    .description('put a user on hold, to prevent their deletion until the release')
     .argument('<user>', 'user id')
     .requiredOption('--reason <reason>', 'is shown with requests that wait for it')
     .addOption(
@@ -26,7 +26,7 @@ export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
     .action((user: string, options: HoldOptions) => run((context) => hold(context, user, options)));
   gdpr
     .command('release')
-    .description('release a hold: requests that wait for it go on')
+    .description('release a hold; requests that wait for it continue')
     .argument('<hold>', 'as `millrace gdpr holds` shows it')
     .action((id: string) => run((context) => release(context, id)));
   gdpr
@@ -35,7 +35,7 @@ export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
     .action(() => run(async (context) => show(context, await Array.fromAsync(context.client.each.listGdprHolds()))));
   gdpr
     .command('readmit')
-    .description('take in the data of users again who were erased; what was erased does not come back')
+    .description('accept the data of erased users again; erased data does not come back')
     .argument('[user...]', 'user ids')
     .option('--file <file>', 'an id a line; - is standard input')
     .option('--device', 'all of them are ids of devices, not of users')

@@ -19,11 +19,11 @@ type Decision = 'approve' | 'decline';
 
 /** Adds the commands of `millrace gdpr` that make requests and show their state. */
 export function addGdprRequestCommands(gdpr: Command, run: Run): void {
-  addAsking(gdpr, run, 'access', 'ask for all data of users: an archive for each of them');
-  addAsking(gdpr, run, 'delete', 'ask for the deletion of all data of users').option(...YES);
+  addAsking(gdpr, run, 'access', 'request all data of users: an archive for each of them');
+  addAsking(gdpr, run, 'delete', 'request the deletion of all data of users').option(...YES);
   gdpr
     .command('status')
-    .description('tell how a request stands')
+    .description('show the state of a request')
     .argument(...REQUEST)
     .action((id: string) => run(async (context) => tell(context, await viewGdpr(context.client, id))));
   gdpr
@@ -33,7 +33,7 @@ export function addGdprRequestCommands(gdpr: Command, run: Run): void {
     .option('--state <state>', 'waiting, accepted, running, treated or declined')
     .action((options: ListOptions) => run((context) => list(context, options)));
   for (const [name, description] of [
-    ['approve', 'approve deletions asked for from devices, or start requests again that were given up: they begin'],
+    ['approve', 'approve deletions that devices requested, or restart requests that were given up'],
     ['decline', 'decline requests: nothing is deleted'],
   ] as const) {
     gdpr
@@ -69,7 +69,9 @@ async function ask(
     await confirmDeletion(context, `all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
   const asked = { body: { users, skip_email: !email } };
   const { callback_url: url } = await (type === 'access' ? client.requestAccess(asked) : client.requestDeletion(asked));
-  const id = new URL(url).searchParams.get('request_id') ?? refuse(502, 'bad_reply', `${server.url} told no request.`);
+  const id =
+    new URL(url).searchParams.get('request_id') ??
+    refuse(502, 'bad_reply', `${server.url} answered without a request.`);
   console.log(`request ${id}`);
   if (wait) return followToEnd(context, id);
   for (const line of similarLines((await viewGdpr(client, id)).similar_ids)) console.error(line);

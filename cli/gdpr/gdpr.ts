@@ -6,9 +6,7 @@ import { addGdprPeopleCommands } from './gdpr-people.ts';
 import { addGdprRequestCommands } from './gdpr-requests.ts';
 
 export function addGdprCommand(program: Command, run: Run): void {
-  const gdpr = program
-    .command('gdpr')
-    .description('requests of people for their data or its deletion, and who must not be deleted');
+  const gdpr = program.command('gdpr').description('requests of people for their data or its deletion, and holds');
   addGdprRequestCommands(gdpr, run);
   addGdprEvidenceCommands(gdpr, run);
   addGdprPeopleCommands(gdpr, run);

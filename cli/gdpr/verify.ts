@@ -13,10 +13,8 @@ const HINT = 'give a receipt, the answer that has several, a deletion list, or t
 export const addVerifyDocumentCommand = (program: Command, run: Run) =>
   program
     .command('verify')
-    .description(
-      'tell whether a receipt, a deletion list or a manifest is as the server signed it. No server is asked for it',
-    )
-    .argument('<file>', 'as `millrace gdpr receipt` writes it, or as it lies in the bucket; - is standard input')
+    .description('verify the signature of a receipt, a deletion list or a manifest, without a server')
+    .argument('<file>', 'as `millrace gdpr receipt` writes it, or as the bucket has it; - is standard input')
     .requiredOption('--jwks <file|url>', "the server's public keys, /.well-known/jwks.json")
     .option('--json', 'print what was found as JSON')
     .action((file: string, options: Options) => run((context) => verify(context, file, options)));

@@ -23,18 +23,20 @@ import { findSorKey } from './sor-key.ts';
 /** Adds the options for reading a file that does not describe itself. */
 const withFileOptions = (command: Command) =>
   command
-    .addOption(new Option('--delimiter <delimiter>', 'what stands between its fields').choices([...DELIMITERS, 'tab']))
-    .addOption(new Option('--encoding <encoding>', 'of a file without a byte order mark').choices(ENCODINGS))
-    .addOption(new Option('--decimal <mark>', 'what stands before the decimals of a Number').choices(DECIMALS))
-    .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out')
-    .option('--null-marker <text>', 'a cell that is exactly this text is an empty one, such as \\N')
+    .addOption(new Option('--delimiter <delimiter>', 'separator of its fields').choices([...DELIMITERS, 'tab']))
+    .addOption(
+      new Option('--encoding <encoding>', 'encoding encoding of a file without a byte order mark').choices(ENCODINGS),
+    )
+    .addOption(new Option('--decimal <mark>', 'decimal separator of a Number').choices(DECIMALS))
+    .option('--sheet <name>', 'the sheet of an .xlsx file; the first one by default')
+    .option('--null-marker <text>', 'text of cells without a value, such as \\N')
     .addOption(
       new Option('--dates <rule>', 'lenient takes a midnight as a Date, and a day as a Datetime').choices(DATE_RULES),
     )
-    .option('--customer <column>', 'of a table with a column for each attribute: the column with the customer ids')
+    .option('--customer <column>', 'for a table with a column for each attribute: the column with the customer ids')
     .option(
       '--map <column=attribute>',
-      'of such a table: a column and its attribute, or one name for both; may be given again',
+      'for such a table: a column and its attribute, or one name for both; may be repeated',
       (pair: string, others: string[] | undefined) => [...(others ?? []), pair],
     );
 
@@ -47,11 +49,11 @@ const addImportCommand = (program: Command, run: Run) =>
       .description('import a file of attribute values: CSV or .xlsx, also gzipped or zipped')
       .argument('<file|url>', 'a file here, or a URL that the server fetches')
       .requiredOption(...SOR)
-      .option('--api-key <key>', "the SoR's key; fetched by MILLRACE_TOKEN when left out")
+      .option('--api-key <key>', "the SoR's key; by default fetched with MILLRACE_TOKEN")
       .option('--dry-run', 'report what the import would do, and change nothing')
       .option(
         '--header <name: value>',
-        'a header for the fetching of the URL; may be given again',
+        'a header for the request of the URL; may be repeated',
         (header: string, others: string[] | undefined) => [...(others ?? []), header],
       ),
   ).action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));
@@ -80,9 +82,9 @@ const addRedriveCommand = (program: Command, run: Run) =>
       .argument('<import_id>', 'the import whose errors were corrected')
       .argument(
         '<file>',
-        'what `millrace errors <import_id> --csv` gave, corrected; or with --customer and --map corrected lines of a table',
+        'the corrected file of `millrace errors <import_id> --csv`; or with --customer and --map corrected lines of a table',
       )
-      .option('--api-key <key>', "the SoR's key; fetched by MILLRACE_TOKEN when left out"),
+      .option('--api-key <key>', "the SoR's key; by default fetched with MILLRACE_TOKEN"),
   ).action((id: string, file: string, options: RedriveOptions) =>
     run((context) => redrive(context, id, file, options)),
   );
@@ -114,7 +116,7 @@ const addTemplateCommand = (program: Command, run: Run) =>
     .command('template')
     .description('print a CSV file to fill in: its header, and a row for each attribute')
     .requiredOption(...SOR)
-    .option('--api-key <key>', "the SoR's key; fetched by MILLRACE_TOKEN when left out")
+    .option('--api-key <key>', "the SoR's key; by default fetched with MILLRACE_TOKEN")
     .action((options: TemplateOptions) => run((context) => printTemplate(context, options)));
 
 async function printTemplate(context: CommandContext, { sor, apiKey }: TemplateOptions): Promise<number> {
@@ -127,7 +129,7 @@ async function printTemplate(context: CommandContext, { sor, apiKey }: TemplateO
 const addStatusCommand = (program: Command, run: Run) =>
   program
     .command('status')
-    .description('follow an import until it has ended; of one that has, tell what became of its rows')
+    .description('follow an import until it has ended; for an ended one, show the result of its rows')
     .argument('<import_id>')
     .action((id: string) => run((context) => printStatus(context, id)));
 
@@ -143,7 +145,7 @@ function addErrorsCommand(program: Command, run: Run): void {
     .command('errors')
     .description('list the rows of an import that changed nothing, each with its line and reason')
     .argument('<import_id>', 'or the requestId of a JSON feed')
-    .option('--open', 'without those that a re-drive has brought since')
+    .option('--open', 'without those that a re-drive has settled')
     .action((id: string, options: ErrorsOptions & { open?: boolean }) =>
       run((context) => printErrors(context, id, options)),
     );

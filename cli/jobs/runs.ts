@@ -34,7 +34,11 @@ export function addRunCommands<Status extends RunStatus>(
   others: [string, string, (context: CommandContext, id: string) => Promise<number>][],
 ): void {
   for (const [name, description, work] of [
-    ['status', 'tell how a run stands', async (context, id) => runs.tell(context, await runs.view(context.client, id))],
+    [
+      'status',
+      'show the state of a run',
+      async (context, id) => runs.tell(context, await runs.view(context.client, id)),
+    ],
     ['follow', 'follow a run until it has ended', (context, id) => followToEnd(context, runs, id)],
     ...others,
   ] satisfies typeof others) {

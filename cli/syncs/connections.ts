@@ -14,7 +14,7 @@ type SideOptions = { as?: 'source' | 'destination' | 'alerts' };
 
 const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
 const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
-const AS = ['--as <side>', 'source, destination or alerts, of a connector that is several'] as const;
+const AS = ['--as <side>', 'source, destination or alerts, if the connector can be several'] as const;
 /** Exit status if the check ran and the connection does not work. */
 const DOES_NOT_WORK = 2;
 
@@ -36,28 +36,28 @@ export function addConnectionsCommand(program: Command, run: Run): void {
   connections
     .command('add')
     .description('store a connection, and print its identifier')
-    .argument('<name>', 'what it is called')
+    .argument('<name>', 'its name')
     .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
     .requiredOption('--settings <file>', FROM_FILE)
     .action((name: string, options: AddOptions) => run((context) => add(context, name, options)));
 
   connections
     .command('check')
-    .description('try whether a connection works; exits with 2 where it does not')
+    .description('check whether a connection works; exits with 2 if it does not')
     .argument(...CONNECTION)
     .option(...AS)
     .action((given: string, options: SideOptions) => run((context) => check(context, given, options)));
 
   connections
     .command('streams')
-    .description('list what can be read of a source, or written to')
+    .description('list the streams of a source or destination')
     .argument(...CONNECTION)
     .option(...AS)
     .action((given: string, options: SideOptions) => run((context) => listStreams(context, given, options)));
 
   connections
     .command('update')
-    .description('rename a connection, or change its settings: a secret that is left out stays')
+    .description('rename a connection, or change its settings; a secret that you leave out stays')
     .argument(...CONNECTION)
     .option('--name <name>')
     .option('--settings <file>', FROM_FILE)

@@ -21,14 +21,14 @@ export function addSyncRunCommands(syncs: Command, run: Run, sync: readonly [str
   addStarting(syncs, run, sync);
   addRunCommands(syncs, run, RUNS, [
     ['cancel', 'cancel a run that has not ended; what it has written stays', cancel],
-    ['log', 'print what the source of a run, and the run, had to say', printLog],
-    ['redrive', 'bring the failed and ignored records of a run again, as the mapping is now', redrive],
+    ['log', 'print the log of a run and its source', printLog],
+    ['redrive', 'send the failed and ignored records of a run again, through the current mapping', redrive],
   ]);
   const errors = syncs
     .command('errors')
-    .description('list the records of a run that were not written, or not wholly, each with the reason')
+    .description('list the records of a run that were not fully written, each with the reason')
     .argument(...RUN('syncs'))
-    .option('--open', 'without those that a re-drive has brought since')
+    .option('--open', 'without those that a re-drive has settled')
     .action((id: string, options: RunErrorsOptions) => run((context) => printErrors(context, id, options)));
   for (const option of errorOptions({ json: 'one JSON object a line, with the record', csv: 'as a CSV file' }))
     errors.addOption(option);
@@ -40,14 +40,14 @@ function addStarting(syncs: Command, run: Run, sync: readonly [string, string]):
     .description('run a sync now, and follow the run until it has ended')
     .argument(...sync)
     .option('--fresh', 'from the beginning, and write each record again')
-    .option('--confirm-removals', 'remove what has vanished from the source, however much it is')
+    .option('--confirm-removals', 'remove all records that vanished from the source, beyond the limit, too')
     .option('--no-wait', 'only start it')
     .action((given: string, options: RunOptions) => run((context) => startRun(context, given, options)));
   syncs
     .command('dry-run')
-    .description('tell what a run would write of the first records; nothing is written')
+    .description('show what a run would write for the first records; writes nothing')
     .argument(...sync)
-    .option('--records <n>', 'so many; 1,000 when left out', wholeNumber)
+    .option('--records <n>', 'number of records; 1,000 by default', wholeNumber)
     .action((given: string, options: DryRunOptions) => run((context) => dryRun(context, given, options)));
   syncs
     .command('runs')

@@ -17,26 +17,24 @@ const DIFFERS = 2;
 export function addSyncCommand(program: Command, run: Run): void {
   const sync = program
     .command('sync')
-    .description('syncs that lie in files, of a git repository say: known by their names');
+    .description('syncs in files, for example in a git repository; identified by their names');
 
   sync
     .command('validate')
-    .description('tell all that is wrong with files of syncs; nothing is changed')
+    .description('list all faults of files of syncs; changes nothing')
     .argument(...FILES)
     .action((paths: string[]) => run((context) => validate(context, paths)));
 
   sync
     .command('diff')
-    .description('tell what apply would change; exits with 2 where it would change something')
+    .description('show what apply would change; exits with 2 if it would change something')
     .argument(...FILES)
     .option(DELETE, 'as apply --delete')
     .action((paths: string[], options: DiffOptions) => run((context) => diff(context, paths, options)));
 
   sync
     .command('apply')
-    .description(
-      'make and change syncs until they are as the files have them; nothing is changed where one of them is wrong',
-    )
+    .description('make and change syncs as the files have them; changes nothing if one of them is wrong')
     .argument(...FILES)
     .option(DELETE, 'delete the syncs that no file has, after asking')
     .option(...YES)

@@ -15,18 +15,16 @@ const C1 = /[\x7f-\x9f]/g;
 const SYNC = ['<sync>', 'its name, or its identifier'] as const;
 
 export function addSyncsCommand(program: Command, run: Run): void {
-  const syncs = program
-    .command('syncs')
-    .description('what is read from where, mapped how and written where; and its runs');
+  const syncs = program.command('syncs').description('what each sync reads, maps and writes; and its runs');
 
   syncs
     .command('list', { isDefault: true })
-    .description('list them, and how they stand')
+    .description('list them with their states')
     .action(() => run(async (context) => show(context, await listSyncs(context.client))));
 
   syncs
     .command('view')
-    .description('print a sync as a file of `millrace sync apply` has it, headed by how it stands')
+    .description('print a sync as a file for `millrace sync apply`, with its state as a comment')
     .argument(...SYNC)
     .action((sync: string) => run((context) => view(context, sync)));
 
@@ -39,9 +37,9 @@ export function addSyncsCommand(program: Command, run: Run): void {
   addSyncRunCommands(syncs, run, SYNC);
 
   for (const [name, description, change] of [
-    ['pause', 'let no schedule start a run of it', 'pauseSync'],
-    ['resume', 'let it run by its schedule again', 'resumeSync'],
-    ['accept-schema', "take the source's fields as they are now", 'acceptSyncSchema'],
+    ['pause', 'pause its schedule', 'pauseSync'],
+    ['resume', 'resume its schedule', 'resumeSync'],
+    ['accept-schema', "accept the source's current fields", 'acceptSyncSchema'],
   ] as const) {
     syncs
       .command(name)
