@@ -1,3 +1,4 @@
+/** Runs the command line: reads the arguments, calls the command, prints its result or error. */
 import { Console } from 'node:console';
 import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';

@@ -1,3 +1,4 @@
+/** Configuration from the environment: checks and reads all variables. */
 import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';

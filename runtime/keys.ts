@@ -1,3 +1,4 @@
+/** The command `npm run keys`: shows and changes the server's keys. */
 import { parseArgs } from 'node:util';
 import { table } from '../cli/core/table.ts';
 import { type Database, openDatabase } from '../store/core/database.ts';

@@ -1,3 +1,4 @@
+/** Bundles the workflows, and caches the bundle. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** The command `millrace users`: users, invitations and passwords. */
 import type { Command } from 'commander';
 import type { Client, Invitation, User } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace decrypt`. */
 import { mkdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import progress, { SingleBar } from 'cli-progress';

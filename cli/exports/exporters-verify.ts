@@ -1,3 +1,4 @@
+/** The command `millrace exporters verify`: checks exports in their bucket. */
 import progress, { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 import { refuse } from '../../domain/core/refusal.ts';

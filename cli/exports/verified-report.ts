@@ -1,3 +1,4 @@
+/** Prints the result of `millrace exporters verify`. */
 import type { WindowFault } from '../../domain/exports/window-faults.ts';
 import { escapeControls } from '../core/readable.ts';
 import { printable, table } from '../core/table.ts';

@@ -1,3 +1,4 @@
+/** Prints requests of people and their states. */
 import type { Client, GdprRequest } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';

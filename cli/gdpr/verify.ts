@@ -1,3 +1,4 @@
+/** The command `millrace verify`: checks signatures of receipts, deletion lists and manifests. */
 import type { Command } from 'commander';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';

@@ -1,4 +1,4 @@
-// The commands about runs of syncs and of exporters, and what both say of a run.
+// Commands about runs of syncs and exporters, and the text that both print about a run.
 import type { Command } from 'commander';
 import type { Client, ExportRun } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
@@ -7,19 +7,19 @@ import { hasEnded } from '../imports/import-status.ts';
 import { follow, type Shown } from './follow.ts';
 import { internalErrorLines } from './say-internal-error.ts';
 
-/** Members that the records of all runs have. */
+/** Common members of the records of runs. */
 type RunStatus = Pick<
   ExportRun,
   'ended_at' | 'stage' | 'fault' | 'waits_until' | 'tries' | 'failure' | 'internal_error' | 'alerted'
 > & { state: string };
 
-/** Differences between the runs of the features on the command line. */
+/** Differences between the features' runs on the command line. */
 export type RunsOfCommand<Status extends RunStatus> = {
   command: 'syncs' | 'exporters';
   view(client: Client, id: string): Promise<Status>;
-  /** How far a run is. */
+  /** Returns a run's progress. */
   shown(run: Status): Shown;
-  /** Prints how a run stands, and returns the exit status. */
+  /** Prints a run's state, and returns the exit status. */
   tell(context: CommandContext, run: Status): number | Promise<number>;
 };
 
@@ -101,7 +101,7 @@ export function troubleLines(run: RunStatus): string[] {
   ];
 }
 
-/** Returns what a run waits for; null: it works. */
+/** Returns the cause of a run's wait; null while it works. */
 export function waitOf(run: RunStatus): string | null {
   if (run.state === 'accepted') return 'waiting for its turn';
   return !hasEnded(run) && run.waits_until !== null && run.fault !== null ? waiting(run) : run.stage;

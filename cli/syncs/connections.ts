@@ -1,3 +1,4 @@
+/** The command `millrace connections`. */
 import type { Command } from 'commander';
 import type { Client, Connection } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -94,7 +94,7 @@ async function listRuns(context: CommandContext, given: string): Promise<number>
   return printRuns(context, heads, rows, total);
 }
 
-/** Returns how a run stands now, with its sync. */
+/** Finds a run, with its sync. */
 function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
   return client.findSyncRun({ params: { run_id: id } });
 }

@@ -1,3 +1,4 @@
+/** Prints the state and result of a sync's run. */
 import type { FoundSyncRun } from '../../api/client.ts';
 import { sayChange } from '../../domain/syncs/schema-change.ts';
 import { printable } from '../core/table.ts';
@@ -68,7 +69,7 @@ function schemaLines(
   return lines;
 }
 
-/** How far a run is: with a bar if its source tells how much there is. */
+/** Returns a run's progress, with a bar if its source knows the total. */
 export function shownRun(run: FoundSyncRun): Shown {
   const { progress, expected_end_at: end } = run;
   const left = end === null ? [] : [`${duration(Date.parse(end) - Date.now())} left`];

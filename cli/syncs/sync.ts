@@ -1,3 +1,4 @@
+/** The command `millrace sync`: syncs in files. */
 import type { Command } from 'commander';
 import type { Client } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';

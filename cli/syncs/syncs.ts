@@ -1,3 +1,4 @@
+/** The command `millrace syncs`. */
 import type { Command } from 'commander';
 import { Document } from 'yaml';
 import type { Sync } from '../../api/client.ts';

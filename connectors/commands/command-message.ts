@@ -1,3 +1,4 @@
+/** Messages of Singer taps and Airbyte sources. */
 import { isObject, parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import { MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';

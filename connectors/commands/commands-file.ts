@@ -1,3 +1,4 @@
+/** Reads the operator's file of commands (MILLRACE_TAPS). */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 

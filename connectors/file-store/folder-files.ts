@@ -1,3 +1,4 @@
+/** The file store in a folder. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, opendir, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
@@ -7,13 +8,13 @@ import { FileStoreAway } from '../../domain/core/internal-error.ts';
 
 const KEY = /^(?!.*\.\.)[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/;
 const UNFINISHED = '.unfinished';
-/** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
+/** Age at which an unfinished upload is dead: an idle body is given up much earlier. */
 const UNFINISHED_FOR_MS = HOUR_MS;
 const READ_BYTES = 256 * 1024;
 
 /**
- * Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. It makes
- * no folder anew that is gone: it may be a volume that is not mounted.
+ * Stores files in a folder that only this user can read. `put` syncs before it renames, so a key survives power loss.
+ * It never recreates a missing root folder, which may be an unmounted volume.
  */
 export function folderFiles(folder: string, { onRenamed = () => {} }: { onRenamed?: (key: string) => void } = {}) {
   const root = resolve(folder);
@@ -61,8 +62,8 @@ export function checkedKey(key: string): string {
 }
 
 /**
- * Makes the folders on the way from one to another, each by itself: Node's recursive mkdir tries for ever in /proc,
- * which takes no folder.
+ * Makes the folders between two paths one by one: Node's recursive mkdir retries for ever in /proc, which takes no
+ * folder.
  */
 async function makeFolders(from: string, to: string): Promise<void> {
   let path = from;
@@ -83,7 +84,7 @@ async function deleteUnfinished(folder: string, beforeMs: number): Promise<void>
   }
 }
 
-/** As `rm` with `force`, which reports a file that can't be deleted as ENOTDIR. */
+/** Deletes a file as `rm` with `force` does; `rm` reports a file that cannot be deleted as ENOTDIR. */
 async function unlinkFile(path: string): Promise<void> {
   await unlink(path).catch(nullIfMissing);
 }
@@ -109,8 +110,8 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /**
- * Also files that others put there: one whose name is no key gets one, so that it is searched and deleted as all others
- * are.
+ * Lists files, also those of others: one whose name is no key is renamed to a key, so that it is searched and deleted
+ * like all others.
  */
 async function* listFolder(
   root: string,
@@ -144,16 +145,16 @@ async function* listFolder(
     }
     if (key.startsWith(prefix)) yield { key, modifiedAt: found.mtime };
   }
-  // Once all others are listed: a file without a key can be neither searched nor deleted.
+  // Thrown after all others are listed: a file without a key can be neither searched nor deleted.
   if (failures.length > 0) throw failures[0];
 }
 
-/** A key of its own, which says nothing of the name: that may tell of a person. */
+/** Returns a new key without the file's name, which may name a person. */
 function strayKey(area: string, name: string): string {
   return `${area}/stray-${randomUUID()}${/\.[A-Za-z0-9]+$/.exec(name)?.[0] ?? ''}`;
 }
 
-/** False: another process has renamed it, or it is gone. */
+/** Returns false if another process has renamed it, or it is gone. */
 function renameStray(path: string, to: string): Promise<boolean> {
   return rename(path, to).then(
     () => true,

@@ -1,3 +1,4 @@
+/** The file store in a bucket of S3. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { DeleteObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
@@ -8,25 +9,25 @@ import { BucketObjects } from '../s3/bucket-objects.ts';
 import { S3_RIGHTS, s3Error, s3Requests } from '../s3/s3-requests.ts';
 import { checkedKey, isFileKey } from './folder-files.ts';
 
-/** Where files lie in S3: the prefix is `''`, or as keys are. `encryption`: what uploads ask the bucket for. */
+/** Location of files in S3: the prefix is `''` or has the form of a key. `encryption`: requested for uploads. */
 export type S3Location = { bucket: string; prefix: string; encryption?: ServerSideEncryption | null };
 
 const MIB = 1024 * 1024;
-/** More than any file may have (store/imports/pin-file.ts). */
+/** Larger than any file may be (store/imports/pin-file.ts). */
 const MAX_BYTES = 80 * 10 ** 9;
-/** Two parts of a file are on their way while a third is filled. */
+/** Two parts of a file are being uploaded while a third is filled. */
 const UPLOAD_LIMITS = { parts: 10_000, leastPartBytes: 8 * MIB, heldBytes: 24 * MIB };
-/** Longer outages are left to the retries of steps. */
+/** Steps retry after longer outages. */
 const RETRY = { retryMs: 5_000, firstWaitMs: 100 };
 const CONNECT_WITHIN_MS = 5_000;
-/** How long a socket may be idle. A reader who takes longer is connected again. */
+/** Time after which an idle socket ends; a slower reader is connected again. */
 const IDLE_MS = 60_000;
-/** How long an upload may take: S3 tells when it was begun, and not when it was last written to. */
+/** Maximum age of an unfinished upload: S3 reports when it began, not when it was last written to. */
 const UNFINISHED_FOR_MS = DAY_MS;
 
 /**
- * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the
- * SDK (its environment, its files, the machine's role), unless `settings` has them.
+ * Stores files in a bucket of S3 or a compatible store. Without `settings`, the SDK finds credentials, region and
+ * endpoint (its environment, its files, the machine's role).
  */
 export function s3Files({ bucket, prefix, encryption = null }: S3Location, settings: S3ClientConfig = {}) {
   const client = new S3Client({
@@ -53,7 +54,7 @@ export function s3Files({ bucket, prefix, encryption = null }: S3Location, setti
       const command = new DeleteObjectCommand({ Bucket: bucket, Key: path(key) });
       await ask(S3_RIGHTS.delete, (_, options) => client.send(command, options));
     },
-    /** Leaves out what else lies in the bucket, such as the folders that consoles make. */
+    /** Skips other objects in the bucket, such as folders that consoles make. */
     async *list(start: string) {
       for await (const { key: found, modifiedAt } of objects.list(root + start)) {
         const key = found.slice(root.length);
@@ -73,14 +74,13 @@ export function s3Files({ bucket, prefix, encryption = null }: S3Location, setti
   };
 }
 
-/** How often in a row an answer may break off without having brought anything. */
+/** Maximum number of breaks in a row without any bytes. */
 const MAX_BREAKS = 6;
 const FIRST_BREAK_MS = 200;
 
 /**
- * The bytes of an object from `start` up to `end`: none where it has no more. It is asked for when the first are
- * wanted. An answer that breaks off, as one does whose reader lets it wait for long, goes on where it was, and only in
- * the same object.
+ * Yields the bytes of an object from `start` up to `end`, requested with the first read; none if the object has no
+ * more. An answer that breaks off, for example because of a slow reader, resumes in the same object.
  */
 async function* readObject(
   objects: BucketObjects,
@@ -118,7 +118,7 @@ class WrongPart extends Error {
   override readonly message = 'S3 sent another part of an object than was asked for';
 }
 
-/** S3 calls a range that begins there, or any of an empty object, one that it can't satisfy. */
+/** S3 refuses a range that begins behind the end, or any range of an empty object. */
 function nullBehindTheEnd(error: unknown): null {
   if (s3Error(error).status === 416) return null;
   throw error;

@@ -1,3 +1,4 @@
+/** Reads the rows of an .xlsx file. */
 import { join, posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import {

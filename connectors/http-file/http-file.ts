@@ -1,4 +1,4 @@
-import { z } from 'zod';
+/** Connector that reads a file over HTTP. */
 import { Refusal } from '../../domain/core/refusal.ts';
 import { requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';

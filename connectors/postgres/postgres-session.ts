@@ -1,3 +1,4 @@
+/** A connection to a user's Postgres. */
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';

@@ -1,3 +1,4 @@
+/** Connector that reads from and writes to Postgres. */
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { z } from 'zod';

@@ -1,3 +1,4 @@
+/** The objects of a bucket: reads, lists, uploads and deletes them. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import {
@@ -27,7 +28,7 @@ type UnfinishedUpload = { key: string; uploadId: string; begunAt: Date | undefin
 
 /** Bytes from `from` up to, and without, `end`. A changed object, whose entity tag is not `etag`, is an error 412. */
 type ObjectPart = { from: number; end?: number | undefined; etag?: string | undefined };
-/** `from` is where the bytes begin: 0 if S3 gives the whole object in place of a part. */
+/** `from`: offset of the first byte; 0 if S3 returns the whole object instead of a part. */
 type OpenedObject = {
   from: number;
   etag: string | undefined;
@@ -47,23 +48,22 @@ const MAX_DELETED = 1_000;
 const MAX_WHOLE_BYTES = 64 * 1024 ** 2;
 
 /**
- * The objects of a bucket, for file store, exporters and source alike. Each upload has the CRC-32 of its bytes, which
- * the bucket compares: the one checksum that Amazon, MinIO and versitygw know, that the SDK itself uses, and that costs
- * next to nothing.
+ * The objects of a bucket, for file store, exporters and source. Each upload has the CRC-32 of its bytes, which the
+ * bucket checks: the one checksum that Amazon, MinIO, versitygw and the SDK support, at almost no cost.
  */
 export class BucketObjects {
   readonly #bucket: string;
   readonly #ask: Ask;
   readonly #encryption: ServerSideEncryption | null;
 
-  /** `encryption` is what uploads ask the bucket for. */
+  /** `encryption`: requested for uploads. */
   constructor(bucket: string, ask: Ask, encryption: ServerSideEncryption | null = null) {
     this.#bucket = bucket;
     this.#ask = ask;
     this.#encryption = encryption;
   }
 
-  /** Opens an object, or a part of it, to be read or ended. */
+  /** Opens an object or a part of it; read it or end it. */
   async open(key: string, { from, end, etag }: ObjectPart = { from: 0 }): Promise<OpenedObject> {
     const range = from === 0 && end === undefined ? undefined : `bytes=${from}-${end === undefined ? '' : end - 1}`;
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range: range, IfMatch: etag });
@@ -85,7 +85,7 @@ export class BucketObjects {
     };
   }
 
-  /** Null for a missing object. Refuses with too_large what has over 64 MiB. */
+  /** Returns null for a missing object. Refuses one over 64 MiB with too_large. */
   readAll(key: string): Promise<Buffer | null> {
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key });
     const found = this.#ask(S3_RIGHTS.get, async (client, options) => {
@@ -95,7 +95,7 @@ export class BucketObjects {
     return this.#unlessMissing(key, found);
   }
 
-  /** Null for a missing object. */
+  /** Returns null for a missing object. */
   head(key: string): Promise<StoredObject | null> {
     const command = new HeadObjectCommand({ Bucket: this.#bucket, Key: key });
     const found = this.#ask(S3_RIGHTS.get, (client, options) => client.send(command, options));
@@ -105,7 +105,10 @@ export class BucketObjects {
     );
   }
 
-  /** S3 says AccessDenied for a missing object if the policy is for a prefix only: then the list decides. */
+  /**
+   * Returns null for a missing object. S3 answers AccessDenied for one if the policy covers only a prefix; then the
+   * list decides.
+   */
   async #unlessMissing<T>(key: string, found: Promise<T>): Promise<T | null> {
     try {
       return await found;
@@ -126,7 +129,7 @@ export class BucketObjects {
     return this.#ask(S3_RIGHTS.list, (client, options) => client.send(command, options));
   }
 
-  /** In the order of their keys; those behind the key `after`. */
+  /** Yields objects in the order of their keys, behind the key `after`. */
   async *list(prefix: string, after?: string): AsyncGenerator<ListedObject, void, undefined> {
     for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
       const place = token === undefined ? { StartAfter: after } : { ContinuationToken: token };
@@ -161,7 +164,7 @@ export class BucketObjects {
     }
   }
 
-  /** Returns the entity tag. `encryption`: in place of that of all uploads. */
+  /** Uploads a body and returns the entity tag. `encryption` replaces that of all uploads. */
   async put(
     key: string,
     body: Buffer,
@@ -211,7 +214,7 @@ export class BucketObjects {
           try {
             return entityTag((await client.send(command, options)).ETag);
           } catch (error) {
-            // An earlier try had put the object together, and its answer was lost.
+            // An earlier try had completed the object, and its answer was lost.
             const there = again && (error as Error).name === 'NoSuchUpload' ? await this.head(Key) : null;
             if (there?.bytes !== bytes) throw error;
             return there.checksum;
@@ -240,14 +243,17 @@ export class BucketObjects {
     return UploadId!;
   }
 
-  /** Aborts uploads whose beginning got through while its answer was lost. */
+  /** Aborts uploads that began although their answer was lost. */
   async #abortOthers(wanted: string, own: string): Promise<void> {
     for await (const { key, uploadId } of this.listUploads(wanted)) {
       if (key === wanted && uploadId !== own) await this.abort(key, uploadId);
     }
   }
 
-  /** A part whose request we ended may be stored after the abort (Amazon S3 API reference: AbortMultipartUpload). */
+  /**
+   * Aborts repeatedly: a part whose request we ended may be stored after the abort (Amazon S3 API reference:
+   * AbortMultipartUpload).
+   */
   async #abortForGood(key: string, uploadId: string): Promise<void> {
     for (let waitMs = 100; ; waitMs *= 2) {
       await this.abort(key, uploadId, true);
@@ -257,7 +263,7 @@ export class BucketObjects {
     }
   }
 
-  /** Does nothing for an upload that is gone. */
+  /** Aborts an upload; does nothing if it is gone. */
   async abort(key: string, uploadId: string, isCleanUp = false): Promise<void> {
     const command = new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key: key, UploadId: uploadId });
     await this.#ask(S3_RIGHTS.abort, (client, options) => client.send(command, options), { isCleanUp }).catch(
@@ -267,7 +273,7 @@ export class BucketObjects {
     );
   }
 
-  /** Does nothing for missing objects. */
+  /** Deletes objects; ignores missing ones. */
   async delete(keys: string[]): Promise<void> {
     for (let from = 0; from < keys.length; from += MAX_DELETED) {
       const Objects = keys.slice(from, from + MAX_DELETED).map((Key) => ({ Key }));
@@ -276,7 +282,7 @@ export class BucketObjects {
         const { Errors = [], $metadata } = await client.send(command, options);
         const error = Errors.find(({ Code }) => Code !== 'NoSuchKey');
         if (error === undefined) return;
-        // An error about one object within a good answer, in the form of the SDK's errors.
+        // An error about one object within a successful answer, in the form of the SDK's errors.
         const httpStatusCode = LATER.has(error.Code ?? '') ? 503 : 403;
         throw Object.assign(new Error(error.Message), {
           name: error.Code,
@@ -289,7 +295,7 @@ export class BucketObjects {
 
 const LATER = new Set(['InternalError', 'SlowDown', 'ServiceUnavailable']);
 
-/** The bucket is somebody else's: an object may have any size, and must not fill this process. */
+/** Collects a body, up to a limit: the bucket is not ours, and an object of any size must not fill this process. */
 async function gathered(body: AsyncIterable<Uint8Array>, key: string): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -302,7 +308,7 @@ async function gathered(body: AsyncIterable<Uint8Array>, key: string): Promise<B
   return Buffer.concat(chunks);
 }
 
-/** Without its quotes. */
+/** Returns the tag without its quotes. */
 function entityTag(etag: string | undefined): string | null {
   return etag?.replaceAll('"', '') ?? null;
 }

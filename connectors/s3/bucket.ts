@@ -1,3 +1,4 @@
+/** A bucket as the source of a sync. */
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { systemLookup } from '../core/address-guard.ts';
@@ -12,15 +13,15 @@ import type { BucketSettings } from './s3-settings.ts';
 export type BucketFile = { key: string; etag: string; modifiedMs: number };
 
 export type Bucket = {
-  /** Lists files whose keys begin with `prefix`, behind the key `after`, in order, and leaves out empty ones. */
+  /** Lists files whose keys begin with `prefix`, behind the key `after`, in order, without empty ones. */
   list(prefix: string, after: string | null): AsyncGenerator<BucketFile, void, undefined>;
   open(key: string): OpenFile;
 };
 
-/** A run of a sync tries again by itself. */
+/** A run of a sync retries by itself. */
 const NO_RETRIES = { retryMs: 0 };
 
-/** A bucket, reached with these settings and no others: the SDK asks neither the environment nor the machine's host. */
+/** Opens a bucket with only these settings: the SDK reads neither the environment nor the machine's host. */
 export function openBucket(settings: BucketSettings, context: ConnectorContext): Bucket {
   const { allow, fetch, signal } = context;
   const { region, endpoint = null } = settings;
@@ -63,16 +64,15 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
   };
 }
 
-/** The version is another now (412), or shorter than what was read (416). */
+/** Returns null if the version has changed (412) or is shorter than what was read (416). */
 function nullIfChanged(error: unknown): null {
   if (error instanceof Refusal && [412, 416].includes(error.extra['source_status'] as number)) return null;
   throw error;
 }
 
 /**
- * Whether a key is a mark or a log that tools leave beside their files, as Spark and Hive tell them: `_SUCCESS`,
- * `_delta_log/…`,
- * `.part-0.crc`. A folder such as `_day=1/` is a partition, and what the prefix itself names is wanted.
+ * Returns whether a key is a marker or a log that tools such as Spark and Hive leave: `_SUCCESS`, `_delta_log/…`,
+ * `.part-0.crc`. A folder such as `_day=1/` is a partition, and a part of the prefix itself is wanted.
  */
 export function isMark(key: string, prefix: string): boolean {
   const folder = prefix.lastIndexOf('/') + 1;
@@ -96,7 +96,7 @@ const ADVICE: Record<string, string> = {
   RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
 };
 
-/** The refusal for what a request to S3 came to; S3's own messages quote keys and are not passed on. */
+/** Returns the refusal for a failed request, without S3's own messages, which quote keys. */
 function refusalOfS3(host: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const { code: name, status, headers } = s3Error(error);

@@ -1,4 +1,4 @@
-import { Refusal } from '../../domain/core/refusal.ts';
+/** A customer's bucket as exports use it. */
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
 import { systemLookup } from '../core/address-guard.ts';
@@ -22,54 +22,51 @@ import {
   type S3Right,
 } from './s3-requests.ts';
 
-/** A customer's bucket; `endpoint`: of an S3 that is not Amazon's, in whose paths the bucket then stands. */
+/** A customer's bucket. `endpoint`: of another S3 than Amazon's; the bucket is then part of its paths. */
 export type BucketAccess = {
   bucket: string;
   region: string;
   endpoint: string | null;
   credentials: { accessKeyId: string; secretAccessKey: string } | ExportRole;
-  /** The encryption that uploads ask the bucket for; null: none. */
+  /** The encryption requested for uploads; null: none. */
   encryption?: ServerSideEncryption | null;
-  /** Whether requests with a body carry its Content-MD5. */
   contentMd5?: boolean;
 };
 
 /**
- * What exports do with a bucket. What it refuses for a while is tried again for about a minute. All refuse in the
- * provider's own words: with `source_refused`, `address_refused` and `too_large` where the same would fail again, else
- * with
- * `source_unavailable` (and `retry_after` in seconds where it was told) or `transfer_broken`. Of a refused request
- * `source_code` is the provider's code, and `missing_right` the right it lacks. A `folder` is what lies below it: `a`
- * and `a/` are the same, and without `ab`; an empty one is the whole bucket.
+ * Operations of exports on a bucket. Temporary failures are retried for about a minute. All refuse in the provider's
+ * own words: with `source_refused`, `address_refused` and `too_large` if a retry would fail again, else with
+ * `source_unavailable` (and `retry_after` in seconds if given) or `transfer_broken`. `source_code` is the provider's
+ * code, and `missing_right` the missing right. A `folder` means everything below it: `a` and `a/` are the same and do
+ * not include `ab`; an empty one is the whole bucket.
  */
 export type ExportBucket = {
-  /** Holds at most 32 MiB, for files of up to 156 GiB. `maxBytes`: what there may be at most; unless told, 64 GiB. */
+  /** Uses at most 32 MiB of memory, for files of up to 156 GiB. `maxBytes`: maximum size, by default 64 GiB. */
   upload(key: string, bytes: AsyncIterable<Uint8Array>, maxBytes?: number): Promise<StoredObject>;
-  /** `encryption`: instead of that of the access. */
+  /** `encryption` replaces that of the access. */
   put(key: string, body: Buffer, contentType: string, encryption?: ServerSideEncryption): Promise<StoredObject>;
-  /** Null: there is none. Refuses with too_large what has over 64 MiB. */
+  /** Returns null for a missing object. Refuses one over 64 MiB with too_large. */
   readAll(key: string): Promise<Buffer | null>;
-  /** Refuses with `source_code` NoSuchKey where there is none. */
+  /** Refuses a missing object with `source_code` NoSuchKey. */
   read(key: string): AsyncIterable<Uint8Array>;
   head(key: string): Promise<StoredObject | null>;
-  /** In the order of their keys. */
   list(folder: string): AsyncGenerator<ListedObject, void, undefined>;
-  /** Also those that are not there. */
+  /** Ignores missing objects. */
   delete(keys: string[]): Promise<void>;
-  /** The keys of uploads that have not ended. */
+  /** Returns the keys of unfinished uploads. */
   listUnfinished(folder: string): Promise<string[]>;
-  /** Removes the parts of uploads that never ended; how many uploads there were. */
+  /** Removes the parts of unfinished uploads, and returns the number of uploads. */
   abortUnfinished(folder: string): Promise<number>;
-  /** Begins an upload that has no parts, to be given up by what it returns. */
+  /** Begins an upload without parts; the result aborts it. */
   beginUnfinished(key: string): Promise<() => Promise<void>>;
-  /** Ends what is under way. */
+  /** Ends running requests. */
   close(): void;
 };
 
-/** How long a bucket may take, and be troubled. */
+/** Time limits of requests to a bucket, and of retries. */
 export type Patience = Omit<PoolLimits, 'leastRate'> & RetryLimits;
 
-/** A connection that moves nothing for a minute stalls; to put a file of many parts together may take two. */
+/** A connection without progress for a minute is stalled; combining a file of many parts may take two. */
 export const PATIENCE: Patience = { connectMs: 10_000, idleMs: 60_000, answerMs: 120_000, retryMs: 60_000 };
 
 const FILE_BYTES = 64 * 1024 ** 3;
@@ -77,14 +74,17 @@ const EVERYWHERE: FetchAllow = { allows: () => true };
 
 type ExportContext = Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>;
 
-/** Opens no connection yet. The address guard holds for `endpoint` only: Amazon's hosts may have private addresses. */
+/**
+ * Opens a bucket without a connection yet. The address guard covers only `endpoint`: Amazon's hosts may have private
+ * addresses.
+ */
 export function openExportBucket(access: BucketAccess, context: ExportContext, patience = PATIENCE): ExportBucket {
   const { ask, close } = exportRequests(access, context, patience);
   const objects = new BucketObjects(access.bucket, ask, access.encryption);
   const uploadsBelow = async (folder: string) => {
     const found = await Array.fromAsync(objects.listUploads(below(folder)));
     if (found.length > 0 || access.endpoint === null) return found;
-    // MinIO takes a prefix for a whole key, and tells all uploads without one.
+    // MinIO takes a prefix for a whole key, and lists all uploads without one.
     const all = await Array.fromAsync(objects.listUploads(''));
     return all.filter(({ key }) => key.startsWith(below(folder)));
   };
@@ -120,7 +120,7 @@ function below(folder: string): string {
   return folder === '' || folder.endsWith('/') ? folder : `${folder}/`;
 }
 
-/** Asks neither the environment nor the machine's host, but for assuming a role. */
+/** Reads neither the environment nor the machine's host, except to assume a role. */
 function exportRequests(access: BucketAccess, { allow, fetch, signal }: ExportContext, patience: Patience) {
   const { bucket, region, endpoint, credentials, contentMd5 = false } = access;
   const isRole = 'roleName' in credentials;
@@ -131,7 +131,7 @@ function exportRequests(access: BucketAccess, { allow, fetch, signal }: ExportCo
     region,
     endpoint,
     contentMd5,
-    // As ended, so that the SDK asks each time, and credentials that were renewed count at once.
+    // Expired, so that the SDK asks each time, and renewed credentials count at once.
     credentials: async () => ({ ...(await source.get()), expiration: new Date(0) }),
     send: pool.request,
   });

@@ -7,9 +7,9 @@ import type { ExportBucket } from './export-bucket.ts';
 const CONTENT = Buffer.from('Millrace looks whether it may write here, and removes this at once.\n');
 
 /**
- * Does once in the bucket, below `folder`, all that exports do: writes, reads, lists, begins an upload and gives it up,
- * deletes. Refuses with all rights that are missing at once (`missing_rights`), or, where it is something else, with
- * that; if a setting of the exporter mends it, `setting` names it.
+ * Tries everything that exports do in the bucket, below `folder`: writes, reads, lists, begins and aborts an upload,
+ * deletes. Refuses with all missing rights at once (`missing_rights`), or with another failure; `setting` names the
+ * exporter's setting that helps.
  */
 export async function probeBucket(bucket: ExportBucket, folder: string): Promise<void> {
   const name = `.millrace-probe-${randomBytes(6).toString('hex')}`;
@@ -38,8 +38,8 @@ export async function probeBucket(bucket: ExportBucket, folder: string): Promise
 }
 
 /**
- * Looks whether an upload that was denied is taken once it names an encryption: a bucket policy that wants the header
- * denies in the words of a missing right. Refuses with the setting if so.
+ * Checks whether a denied upload succeeds with an encryption: a bucket policy that requires the header answers like a
+ * missing right. If so, refuses with the setting.
  */
 async function refuseMissingEncryption(bucket: ExportBucket, key: string): Promise<void> {
   for (const algorithm of SERVER_SIDE_ENCRYPTIONS) {
@@ -70,7 +70,7 @@ async function readBack(bucket: ExportBucket, key: string, isWritten: boolean): 
 
 type Tried = (act: () => Promise<unknown>) => Promise<boolean>;
 
-/** To list is tried for its right alone: MinIO does not find uploads from before it was started. */
+/** Tries to list only for the right: MinIO does not find uploads from before its start. */
 async function upload(bucket: ExportBucket, place: string, tried: Tried): Promise<void> {
   let giveUp = async () => undefined as void;
   await tried(async () => {
@@ -84,7 +84,7 @@ function isDenied(error: unknown): error is Refusal {
   return error instanceof Refusal && error.extra['source_code'] === 'AccessDenied';
 }
 
-/** The first in its own words, and what else is missing. */
+/** Returns the first refusal in its own words, with all missing rights. */
 function refusalOfAll(denied: Refusal[]): Refusal {
   const rights = [...new Set(denied.map(({ extra }) => String(extra['missing_right'])))];
   const [first] = denied as [Refusal];

@@ -1,3 +1,4 @@
+/** Credentials for exports: of a role that is assumed, or a key. */
 import { AssumeRoleCommand, type AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts';
 import { fromNodeProviderChain } from '@aws-sdk/credential-providers';
 import { Refusal } from '../../domain/core/refusal.ts';
@@ -5,24 +6,24 @@ import { awsPartition } from '../../domain/exports/aws-partition.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { isPassingStatus, s3Error } from './s3-requests.ts';
 
-/** A role in a customer's AWS account, and what its trust policy asks for. */
+/** A role in a customer's AWS account, with the external id of its trust policy. */
 export type ExportRole = { accountId: string; roleName: string; externalId: string };
 
 export type Credentials = { accessKeyId: string; secretAccessKey: string; sessionToken?: string; expiration?: Date };
 
 export type CredentialSource = {
-  /** Those at hand, or new ones where these end soon. */
+  /** Returns the current credentials, or new ones if these expire soon. */
   get(): Promise<Credentials>;
-  /** Those that were given last. */
+  /** Returns the last credentials. */
   held(): Credentials | undefined;
-  /** New ones in place of these, unless somebody else has seen to that. */
+  /** Replaces these credentials, unless another caller has done so. */
   renew(used: Credentials | undefined): Promise<unknown>;
   close(): void;
 };
 
 const SESSION_NAME = 'millrace-exporter';
 const SESSION_SECONDS = 3_600;
-/** So long before they end, they are renewed: a request may take that long. */
+/** Time before their end at which credentials are renewed: a request may take as long. */
 const EARLY_MS = 5 * 60_000;
 const LIMITS = { connectionTimeout: 10_000, requestTimeout: 30_000 };
 /** From a request to the end of its answer: the other timeouts restart with each byte. */
@@ -33,8 +34,8 @@ const NO_CREDENTIALS =
   'task role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs';
 
 /**
- * Credentials of a role, assumed with those of the server's own default AWS chain, and renewed before they end. STS is
- * that of the region, or the SDK's AWS_ENDPOINT_URL_STS. Refuses a role that asks for no external id.
+ * Returns credentials of a role, assumed with the server's own default AWS chain, and renewed before they expire. STS
+ * is that of the region, or the SDK's AWS_ENDPOINT_URL_STS. Refuses a role that requires no external id.
  */
 export function roleCredentials(
   role: ExportRole,
@@ -83,8 +84,8 @@ export function roleCredentials(
 type AskSts = (asked: { ExternalId?: string }) => Promise<AssumeRoleCommandOutput>;
 
 /**
- * Without the external id it must be refused: else whoever may use this server could name the role (IAM: the confused
- * deputy).
+ * Checks that AWS refuses the role without the external id: otherwise any user of this server could name the role (IAM:
+ * the confused deputy).
  */
 async function refuseOpenRole(ask: AskSts, arn: string, { externalId }: ExportRole): Promise<void> {
   const isOpen = await ask({}).then(
@@ -103,7 +104,7 @@ async function refuseOpenRole(ask: AskSts, arn: string, { externalId }: ExportRo
   );
 }
 
-/** Credentials that do not end. */
+/** Returns credentials that do not expire. */
 export function keyCredentials(credentials: Credentials): CredentialSource {
   return {
     get: async () => credentials,
@@ -113,7 +114,7 @@ export function keyCredentials(credentials: Credentials): CredentialSource {
   };
 }
 
-/** Those who ask at the same time get the same. */
+/** Shares one request among concurrent callers. */
 function renewable(assume: () => Promise<Credentials>): Omit<CredentialSource, 'close'> {
   let held: Credentials | undefined;
   let goodUntilMs = 0;
@@ -140,7 +141,7 @@ function renewable(assume: () => Promise<Credentials>): Omit<CredentialSource, '
   };
 }
 
-/** The SDK's own chain: environment, files, web identity, container, instance. */
+/** Returns the SDK's own chain: environment, files, web identity, container, instance. */
 function ownCredentials(region: string) {
   const chain = fromNodeProviderChain({ clientConfig: { region } });
   return async () =>
@@ -178,7 +179,7 @@ function refusalOfSts({ arn, region, role }: Asked, error: unknown): Refusal {
 
 const timedOut = () => Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' });
 
-/** The SDK's handler gives its own time-outs a name and no code. */
+/** The SDK's handler gives its own timeouts a name and no code. */
 function named(error: unknown): unknown {
   const { name, code } = error as { name?: unknown; code?: unknown };
   return code === undefined && name === 'TimeoutError' ? timedOut() : error;

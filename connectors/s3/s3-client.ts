@@ -6,27 +6,29 @@ import { awsPartition } from '../../domain/exports/aws-partition.ts';
 import type { Asked, HttpAnswer } from '../core/guarded-request.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** The SDK's client for buckets of users: it has the settings below alone, and sends through the address guard. */
+/** The SDK's client for users' buckets: it has only the settings below, and sends through the address guard. */
 
 type Handler = Extract<NonNullable<S3ClientConfig['requestHandler']>, { handle: (...given: never[]) => unknown }>;
 type Request = Parameters<Handler['handle']>[0];
 
-/** The SDK keeps all of an answer that is no object; a page of 1,000 of the longest keys takes less. */
+/**
+ * Maximum size of an answer that is no object: the SDK keeps it all, and a page of 1,000 of the longest keys is
+ * smaller.
+ */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 type Send = (url: URL, asked: Asked) => Promise<HttpAnswer>;
 
 type ClientSettings = {
   region: string;
-  /** The address of an S3 that is not Amazon's, in whose paths the bucket then stands. */
+  /** Address of another S3 than Amazon's; the bucket is then part of its paths. */
   endpoint: string | null;
   credentials: NonNullable<S3ClientConfig['credentials']>;
   send: Send;
-  /** Whether requests with a body carry its Content-MD5. */
   contentMd5?: boolean | undefined;
 };
 
-/** Asks neither the environment nor the machine's host, and tries nothing again by itself. */
+/** Makes a client that reads neither the environment nor the machine's host, and never retries by itself. */
 export function s3Client({ region, endpoint, credentials, send, contentMd5 = false }: ClientSettings): S3Client {
   const address = s3Address({ region, endpoint });
   const client = new S3Client({
@@ -52,12 +54,12 @@ export function s3Client({ region, endpoint, credentials, send, contentMd5 = fal
   return client;
 }
 
-/** The endpoint, or the address of Amazon's own S3 in a region. */
+/** Returns the endpoint, or the address of Amazon's own S3 in a region. */
 export function s3Address({ region, endpoint }: Pick<ClientSettings, 'region' | 'endpoint'>): string {
   return endpoint ?? `https://s3.${region}.${awsPartition(region).dnsSuffix}`;
 }
 
-/** HTTP for the SDK over `send`, which refuses by itself, and with no settings of the environment. */
+/** Handles the SDK's HTTP by `send`, which refuses by itself, without settings of the environment. */
 function handlerOver(send: Send): Handler {
   return {
     async handle(request: Request, { abortSignal }: { abortSignal?: unknown } = {}) {
@@ -87,7 +89,7 @@ function originOf({ protocol, hostname, port }: Request): URL {
   return new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`);
 }
 
-/** As it was signed: a parser of URLs would take `..` out of a key. */
+/** Returns the path as it was signed: a parser of URLs would remove `..` from a key. */
 function pathOf({ path, query = {} }: Request): string {
   const members = Object.entries(query as Record<string, string | string[] | null>);
   const pairs = members.flatMap(([name, value]) =>
@@ -96,7 +98,7 @@ function pathOf({ path, query = {} }: Request): string {
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
 }
 
-/** The signature is made over %20 and not +, and so on (RFC 3986). */
+/** Escapes as the signature does, with %20 instead of + (RFC 3986). */
 function escaped(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 }
@@ -111,7 +113,7 @@ async function* limited(body: AsyncIterable<Buffer>, host: string): AsyncGenerat
   }
 }
 
-/** For buckets that know of no other checksum, or have a lock on their objects and want this one. */
+/** Adds Content-MD5, for buckets that support no other checksum, or require it because of object locks. */
 function sendContentMd5(client: S3Client): void {
   client.middlewareStack.add(
     (next) => (args) => {
@@ -124,10 +126,7 @@ function sendContentMd5(client: S3Client): void {
   );
 }
 
-/**
- * What TLS protects need not be hashed for the signature, too; the checksum of a file's bytes is a header that is
- * signed.
- */
+/** Leaves bodies out of the signature, since TLS protects them; the signed headers contain a checksum of the bytes. */
 function leaveBodiesToTls(client: S3Client): void {
   client.middlewareStack.add(
     (next) => (args) => {

@@ -3,9 +3,9 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import { backOff } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 
-// The one way to send requests to S3: the right that each needs, what its errors say, and when it is tried again.
+// The one way to send requests to S3: their rights, errors and retries.
 
-/** What a bucket has to allow, by IAM's names. */
+/** Rights that a bucket must grant, by IAM's names. */
 export const S3_RIGHTS = {
   put: 's3:PutObject',
   get: 's3:GetObject',
@@ -17,14 +17,14 @@ export const S3_RIGHTS = {
 
 export type S3Right = (typeof S3_RIGHTS)[keyof typeof S3_RIGHTS];
 
-/** Sends a request that needs `right`, and repeats it if that helps. `again`: an earlier try may have got through. */
+/** Sends a request that needs `right`, and retries it if that may help. `again`: an earlier try may have succeeded. */
 export type Ask = <T>(
   right: S3Right,
   send: (client: S3Client, options: { abortSignal: AbortSignal }, again: boolean) => Promise<T>,
   how?: { signal?: AbortSignal; isCleanUp?: boolean },
 ) => Promise<T>;
 
-/** `retryMs`: how long after the first failure a try may begin. `firstWaitMs`: the first wait; it doubles each time. */
+/** `retryMs`: time after the first failure in which a try may begin. `firstWaitMs`: the first wait, which doubles. */
 export type RetryLimits = { retryMs: number; firstWaitMs?: number };
 
 type RequestOptions = {
@@ -32,18 +32,18 @@ type RequestOptions = {
   retry: RetryLimits;
   /** Credentials that expire and can be renewed. */
   credentials?: { held(): unknown; renew(used: unknown): Promise<unknown> } | null;
-  /** Returns the error to throw in place of one of the SDK. */
+  /** Returns the error to throw instead of one of the SDK. */
   errorOf(error: unknown, right: S3Right): unknown;
 };
 
 export const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 10_000;
-/** Of credentials that are refused as soon as they are given. */
+/** Maximum number of renewals of credentials that are refused at once. */
 const MAX_RENEWALS = 3;
-/** How long requests may take that tidy up after all else has been given up. */
+/** Time limit of clean-up requests after a failure. */
 const CLEAN_UP_MS = 15_000;
 
-/** The one way to send requests to S3. The client must not try again by itself (`maxAttempts: 1`). */
+/** Returns the function that sends all requests to S3. The client must not retry by itself (`maxAttempts: 1`). */
 export function s3Requests(client: S3Client, { signal, retry, credentials = null, errorOf }: RequestOptions): Ask {
   return async (right, send, { signal: own, isCleanUp = false } = {}) => {
     const signals = [signal, own].filter((one) => one !== undefined);
@@ -73,14 +73,14 @@ export function s3Requests(client: S3Client, { signal, retry, credentials = null
   };
 }
 
-/** Half of it is random, so that requests which failed together do not come back together. */
+/** Returns a wait; half of it is random, so that requests that failed together do not return together. */
 function waitAfter(most: number, error: unknown): number {
   const asked = error instanceof Refusal ? error.extra['retry_after'] : undefined;
   const least = typeof asked === 'number' ? asked * 1_000 : 0;
   return Math.max(least, most / 2 + (Math.random() * most) / 2);
 }
 
-/** What the SDK's errors tell: S3's code, which is their name, its message, and the answer they came with. */
+/** An SDK's error: S3's code, which is its name, its message, and the answer. */
 export type S3Error = {
   code: string | undefined;
   message: string;
@@ -105,13 +105,13 @@ export function s3Error(error: unknown): S3Error {
   };
 }
 
-/** Whether the object or upload is not there, by an error of the SDK or a refusal. */
+/** Returns whether the object or upload is missing, by an error of the SDK or a refusal. */
 export function isNotFound(error: unknown): boolean {
   const { code, status } = answerOf(error);
   return status === 404 && code !== 'NoSuchBucket';
 }
 
-/** Whether the bucket refused for lack of a right, by an error of the SDK or a refusal. */
+/** Returns whether the bucket refused for lack of a right, by an error of the SDK or a refusal. */
 export const isDenied = (error: unknown): boolean => answerOf(error).code === 'AccessDenied';
 
 function answerOf(error: unknown): { code: unknown; status: unknown } {
@@ -120,12 +120,12 @@ function answerOf(error: unknown): { code: unknown; status: unknown } {
     : s3Error(error);
 }
 
-/** Whether an answer says nothing against the request, but that it comes at a bad time. */
+/** Returns whether a status is temporary. */
 export function isPassingStatus(status: number): boolean {
   return status >= 500 || status === 408 || status === 429;
 }
 
-/** Codes of 4xx that come of the moment or of the way there, not of the request. */
+/** 4xx codes that are temporary. */
 export const PASSING_CODES = new Set<unknown>([
   'RequestTimeout',
   'SlowDown',

@@ -12,7 +12,7 @@ import { readFile } from '../files/read-file.ts';
 import { type Bucket, type BucketFile, openBucket } from './bucket.ts';
 import { type S3Settings, s3Settings } from './s3-settings.ts';
 
-/** Files of CSV or JSON Lines in S3: one, or all whose keys begin alike. */
+/** Reads files of CSV or JSON Lines in S3: one, or all with a common prefix. */
 export const s3 = connector({
   name: 's3',
   title: 'Files in S3 (CSV, JSON Lines)',
@@ -35,7 +35,7 @@ export const s3 = connector({
   },
 });
 
-/** Those of the first file; none while there is no file. */
+/** Returns the fields of the first file; none without files. */
 async function fieldsIn(settings: S3Settings, bucket: Bucket): Promise<Field[]> {
   const key = settings.key ?? (await firstKey(bucket, settings.prefix!));
   return key === undefined ? [] : fieldsOf(settings, await bucket.open(key)());
@@ -70,7 +70,7 @@ async function* readBucket(
   context.log(`${ahead} files are dated over a day ahead: none of them counts as the newest`);
 }
 
-/** The items of all files under a prefix; in an incremental reading of those that are new or changed. */
+/** Yields the items of all files under a prefix; in an incremental reading only of new or changed ones. */
 async function* prefixPortions(
   settings: S3Settings,
   bucket: Bucket,
@@ -100,7 +100,7 @@ async function* prefixPortions(
   yield { items: [], cursorAfter: () => end };
 }
 
-/** None of a file that has been removed since it was listed. What is refused names the file. */
+/** Yields the items of a file; none if it was removed since it was listed. A refusal names the file. */
 async function* portionsOf(settings: S3Settings, bucket: Bucket, { key }: BucketFile, cursor: FileCursor | null) {
   const opened = await openBehind(bucket.open(key), cursor).catch((error: unknown) => {
     if (error instanceof Refusal && error.extra['source_code'] === 'NoSuchKey') return null;
@@ -117,7 +117,7 @@ async function* portionsOf(settings: S3Settings, bucket: Bucket, { key }: Bucket
   }
 }
 
-/** The last part of the key; of a prefix all, and of an empty one the bucket. */
+/** Returns the last part of the key, the whole prefix, or for an empty one the bucket. */
 function streamName({ key, prefix, bucket }: S3Settings): string {
   return (key === undefined ? prefix : key.split('/').findLast((part) => part !== '')) || bucket;
 }

@@ -1,6 +1,7 @@
+/** Uploads a stream in parts. */
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** What an upload is made of; each is tried again by itself. */
+/** The requests of an upload; each is retried by itself. */
 export type UploadSteps<Part> = {
   put(body: Buffer): Promise<string | null>;
   begin(): Promise<string>;
@@ -12,16 +13,16 @@ export type UploadSteps<Part> = {
 const MIB = 1024 * 1024;
 
 /**
- * Amazon takes 10,000 parts, each but the last of at least 5 MiB (Amazon S3: multipart upload limits). An upload holds
- * the parts on their way, and the one that is being filled.
+ * Amazon takes 10,000 parts of at least 5 MiB, except the last (Amazon S3: multipart upload limits). Memory holds the
+ * parts that are being uploaded, and the one that is being filled.
  */
 const LIMITS = { parts: 10_000, leastPartBytes: 8 * MIB, heldBytes: 32 * MIB };
-/** How long parts on their way may still arrive once another has failed. */
+/** Time in which other parts may still arrive after one has failed. */
 const ARRIVAL_MS = 5_000;
 
 /**
- * Uploads what fits into one part with one request, and more in parts, some at a time. A failure of any part or of
- * `bytes` lets no other begin, aborts the upload and is thrown. `maxBytes` is what there may be; more than that is
+ * Uploads a stream that fits into one part with one request, a larger one in concurrent parts. After a failure no other
+ * part begins, the upload is aborted and the failure is thrown. `maxBytes`: expected maximum; a larger stream is
  * refused when parts run out.
  */
 export async function uploadParts<Part>(
@@ -63,7 +64,7 @@ export async function uploadParts<Part>(
 
 type Filled = { buffer: Buffer; length: number; isLast: boolean };
 
-/** The bytes in full buffers, but for the last, which is there even if there are none. */
+/** Yields the bytes in full buffers; the last one may be shorter or empty. */
 async function* filled(bytes: AsyncIterable<Uint8Array>, take: () => Buffer): AsyncGenerator<Filled, void, undefined> {
   let [buffer, length] = [take(), 0];
   for await (const chunk of bytes) {
@@ -82,9 +83,8 @@ async function* filled(bytes: AsyncIterable<Uint8Array>, take: () => Buffer): As
 }
 
 /**
- * So many at a time. When one fails, the next that is added is refused with the same. Those on their way may arrive
- * first: a part whose request is ended may be stored after its upload was aborted (Amazon S3 API reference:
- * AbortMultipartUpload).
+ * Runs a limited number of parts at once. After a failure `add` throws it. Running parts may finish first: a part whose
+ * request is ended may be stored after its upload was aborted (Amazon S3 API reference: AbortMultipartUpload).
  */
 function lanes(most: number) {
   const controller = new AbortController();
@@ -97,7 +97,7 @@ function lanes(most: number) {
   };
   return {
     signal: controller.signal,
-    /** Waits until there is room, and not for the work. */
+    /** Waits for a free lane, not for the work. */
     async add(work: () => Promise<unknown>): Promise<void> {
       while (running.size >= most) await Promise.race(running);
       if (failure) throw failure.error;
@@ -106,12 +106,11 @@ function lanes(most: number) {
         .finally(() => running.delete(lane));
       running.add(lane);
     },
-    /** Waits for all. */
     async through(): Promise<void> {
       await Promise.all(running);
       if (failure) throw failure.error;
     },
-    /** Waits for those on their way, and ends them when they take too long. */
+    /** Waits for running parts, and ends them when they take too long. */
     async end(error: unknown): Promise<void> {
       fail(error);
       await Promise.all(running);

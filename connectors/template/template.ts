@@ -1,3 +1,4 @@
+/** A connector to copy for a new one. */
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { batcher } from '../core/batcher.ts';

@@ -1,3 +1,4 @@
+/** Changes of attributes, as a merge takes them. */
 import type { ScalarType, ScalarValue } from './attribute-value.ts';
 import type { CustomerType } from './customer-id.ts';
 import type { SetOperation } from './set-actions.ts';

@@ -1,3 +1,4 @@
+/** Values of attributes: their types, and how they are read from texts. */
 import { isDate, readDatetime } from '../time/date-value.ts';
 import { readNumber } from '../text/number-value.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-limits.ts';

@@ -1,3 +1,4 @@
+/** Shares a machine's cores out between entities. */
 import type { Semaphore } from './semaphore.ts';
 
 /** How long a portion counts at most: a longer one waits for an outside system, or would block its own entity. */

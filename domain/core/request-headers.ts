@@ -1,3 +1,5 @@
+/** Checks the headers that users set for requests. */
+
 export const MAX_HEADERS = 50;
 const MAX_CHARACTERS = 8192;
 /** `token` of RFC 9110, 5.6.2. */

@@ -1,3 +1,4 @@
+/** Splits a stream of bytes into lines. */
 import { Buffer } from 'node:buffer';
 import { CR, LF } from './csv-bytes.ts';
 

@@ -1,3 +1,4 @@
+/** The mail about the end of an import. */
 import { aligned, mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 
 /** Facts about an ended import. */

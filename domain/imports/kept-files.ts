@@ -1,3 +1,4 @@
+/** Limits of the import files that are kept. */
 import { refuse } from '../core/refusal.ts';
 
 /** Maximum bytes of import files that are kept at once for one System of Records, and for a whole entity. */

@@ -1,3 +1,4 @@
+/** Clocks of time zones: instants and local times. */
 import { IANAZone, type Zone } from 'luxon';
 import { writeDatetime } from './date-value.ts';
 import { DAY_MS, MINUTE_MS } from './durations.ts';

@@ -1,3 +1,4 @@
+/** The data folder: makes it, and locks it for one process. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** Ports of embedded programs, which stay the same from start to start. */
 import { randomInt } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,3 +1,4 @@
+/** The secret key in the data folder. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, open, rename } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** Accepts an invitation, for a new or an existing account. */
 import { newPassword } from '../../api/core/input.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { findInvitationByToken } from '../../store/accounts/account-links-across-entities.ts';

@@ -1,3 +1,4 @@
+/** Resets a forgotten password by a mailed link. */
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { lockUser } from '../../store/accounts/members.ts';
 import {

@@ -1,3 +1,4 @@
+/** Users of an entity: invites, changes and removes them. */
 import * as api from '../../api/accounts/users.ts';
 import { type Right, withFlags } from '../../domain/accounts/rights.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';

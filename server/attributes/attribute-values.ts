@@ -1,3 +1,4 @@
+/** Values of one customer. */
 import type { z } from 'zod';
 import * as api from '../../api/attributes/attribute-values.ts';
 import { findAttributeValues, type StoredValue } from '../../store/attributes/attribute-values.ts';

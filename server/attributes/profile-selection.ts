@@ -1,3 +1,4 @@
+/** Selects the attributes that profiles show. */
 import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import type { ValueSelection } from '../../store/attributes/profile-values.ts';
 import { listSors } from '../../store/attributes/systems-of-records.ts';

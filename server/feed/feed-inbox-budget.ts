@@ -1,3 +1,4 @@
+/** Bounds the requests that wait in an entity's inbox. */
 import type { Queryable } from '../../store/core/database.ts';
 import { findFeedInbox } from '../../store/feed/feed-requests.ts';
 

@@ -1,3 +1,4 @@
+/** Starts the feeds of entities after new requests. */
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 
 const WAKE_EVERY_MS = 1_000;

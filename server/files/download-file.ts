@@ -1,3 +1,4 @@
+/** Serves a file by its link. */
 import { downloadFile } from '../../api/files/file-exports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { FILE_DAYS, FILE_TYPES } from '../../domain/files/file-format.ts';

@@ -1,3 +1,4 @@
+/** Routes that request files. */
 import type { z } from 'zod';
 import type { FileExport } from '../../api/files/file-exports.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';

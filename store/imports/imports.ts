@@ -1,3 +1,4 @@
+/** Imports: inserts, claims, lists and ends them. */
 import type { ImportFormat } from '../../domain/imports/import-file.ts';
 import type { SimilarLine } from '../attributes/similar-ids.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
