@@ -10,33 +10,33 @@ Made by \`npm run docs\` from the command itself.
 ## Having it on the PATH
 
 The package is not published: the name is free in the public registry, and a bare \`npx\` outside of the clone would run what a stranger
-put there, with your token. Take one of these ways instead:
+put there, with your token. Use one of these instead:
 
 | you want | do |
 |---|---|
 | the command in the clone | \`npx --no-install millrace\`, which never asks a registry |
 | it anywhere on this machine | \`npm link\` in the clone; from then on \`millrace\` is on the PATH |
 | it on another machine | \`npm pack\` in the clone, then there \`npm install -g --allow-scripts=node ./millrace-0.1.0.tgz\` |
-| it where the server runs in a container | \`docker compose exec serve node cli/millrace.js\` |
+| it beside a server in a container | \`docker compose exec serve node cli/millrace.js\` |
 
 The other pages write \`millrace\` for any of these.
 
 ## Settings and answers
 
 \`MILLRACE_URL\` names the server, by default \`http://127.0.0.1:8080\`. \`MILLRACE_TOKEN\` is what \`millrace login\` prints, or a service
-token. A System of Records (SoR) is given by its name or its identifier. An unknown name is an error that says which one may be meant.
+token. A System of Records (SoR) is given by its name or its identifier. For an unknown name the error suggests the nearest one.
 
 With \`--json\` a command prints the API's result as one JSON document, and nothing else: a list as an array, a
 long one as a page with its \`items\`. A refusal goes to standard error. The
 \`errors\` commands, and \`apps tail\` without \`--once\`, print one object a line.
 
-A command that follows something (\`apps tail\`, an import, a run) goes on after a restart of the server: it says that the server does not
+A command that follows something (\`apps tail\`, an import, a run) continues after a restart of the server: it says that the server does not
 answer, asks again for up to ten minutes, and says that it answers again.
 
 Without \`--json\`, tables fit the terminal: long cells are cut, the last column is wrapped, and empty
-columns are left out. Where the output is no terminal, nothing is cut.
+columns are left out. If the output is no terminal, nothing is cut.
 
-The exit status is 0 when all went well, 1 when the command could not be done, and 2 when it was done and rows failed. A command that
+The exit status is 0 for success, 1 if the command failed, and 2 if it ran and rows failed. A command that
 deletes asks first; without a terminal it needs \`--yes\`.
 
 \`millrace profile\` shows the attributes that have a value; \`--all\` shows the others, too. \`millrace entities add\` asks for the

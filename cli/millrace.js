@@ -9,7 +9,7 @@ const bundled = join(dirname(createRequire(import.meta.url).resolve('node/packag
 const main = fileURLToPath(new URL('./main.ts', import.meta.url));
 const stripTypes = new URL('./strip-types.js', import.meta.url).href;
 const compileCache = new URL('../runtime/compile-cache.ts', import.meta.url).href;
-// A small young generation: the command prints lists of any length in little memory, and most of that memory holds the contract.
+// A small young generation: the command prints lists of any length in little memory, mostly taken by the contract.
 const child = spawn(
   bundled,
   [

@@ -1,4 +1,5 @@
 /** Connector that reads a file over HTTP. */
+import { z } from 'zod';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';

@@ -1,4 +1,5 @@
 /** A customer's bucket as exports use it. */
+import { Refusal } from '../../domain/core/refusal.ts';
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
 import { systemLookup } from '../core/address-guard.ts';
@@ -168,7 +169,7 @@ type BucketRequest = {
   /** Whether uploads name an encryption, and requests carry Content-MD5. */
   isEncryptionAsked: boolean;
   isMd5Sent: boolean;
-  /** None of these is passed on, wherever the other side may quote it. */
+  /** Values that are removed from the provider's words. */
   secrets: object;
 };
 
@@ -235,15 +236,15 @@ function refusalOfBucket(asked: BucketRequest, error: unknown): Refusal {
   return sourceRefusal('source_refused', `${said}: ${adviceFor(asked, answer, code)}`, { ...extra, ...missing });
 }
 
-/** Amazon says InvalidRequest, and names the header. */
+/** Returns whether the bucket requires Content-MD5: Amazon answers InvalidRequest and names the header. */
 function wantsMd5({ isMd5Sent }: BucketRequest, { message }: S3Error, code: string | undefined): boolean {
   return !isMd5Sent && (code === 'MissingContentMD5' || (code === 'InvalidRequest' && /content-md5/i.test(message)));
 }
 
-/** Names of errors that are the SDK's. */
+/** Names of errors that the SDK invents. */
 const MADE_UP = /^(?:Unknown|UnknownError|Error|SyntaxError|NotFound)$/;
 
-/** Of an answer without a body, as to HEAD, the SDK makes a name of its own. */
+/** Returns S3's code; for an answer without a body, such as to HEAD, the SDK invents a name. */
 function codeOf({ code, status }: S3Error): string | undefined {
   if (status === 403 && (code === 'Forbidden' || code === '403' || code === 'UnknownError' || code === 'Unknown'))
     return 'AccessDenied';
@@ -277,8 +278,8 @@ function adviceFor(asked: BucketRequest, error: S3Error, code: string | undefine
 }
 
 /**
- * The right that the provider names, as kms:GenerateDataKey for a bucket with a key of its own, or else what the
- * request needs.
+ * Returns the right that the provider names, such as kms:GenerateDataKey for a bucket with its own key, or else the
+ * right of the request.
  */
 function missingRight({ right }: BucketRequest, { message }: S3Error): string {
   return /not authorized to perform:? ([a-z\d-]+:[A-Za-z]+)/.exec(message)?.[1] ?? right;

@@ -122,22 +122,19 @@ function streamName({ key, prefix, bucket }: S3Settings): string {
   return (key === undefined ? prefix : key.split('/').findLast((part) => part !== '')) || bucket;
 }
 
-/** A file that was read: a hash of its key and entity tag, and when it was modified, in ms. */
+/** A file that was read: a hash of its key and entity tag, and its modification time in ms. */
 const seen = z.tuple([z.string(), z.number()]);
 
 /** One reading of all files under a prefix, in the order of their keys, and what is known of those before it. */
 const passCursor = z.object({
   isDone: z.boolean(),
-  /** Files modified before are done, ms; those since then unless they are in `done`. Null: none is. */
+  /** Files modified before this time, in ms, are done; later ones if they are in `done`. Null: none is. */
   since: z.number().nullable(),
   done: z.array(seen),
-  /**
-   * Files of this pass and earlier ones, the last modified, and when the last of those was modified that there was no
-   * room for.
-   */
+  /** Latest files of this pass and earlier ones, and the modification time of the last file that did not fit. */
   next: z.array(seen),
   dropped: z.number().nullable(),
-  /** The last key that is through, and where reading the one behind it goes on. */
+  /** The last completed key, and the position in the file after it. */
   after: z.string().nullable(),
   key: z.string().nullable(),
   file: fileCursor.nullable(),
@@ -156,11 +153,11 @@ export const FIRST_PASS: Pass = {
   file: null,
 };
 
-/** They stand in each cursor. */
+/** Files in the cursor, at most. */
 const MAX_SEEN = 1_000;
-/** A file may be seen so much later than it says it was modified: one that is put in parts tells when that began. */
+/** Maximum delay between a file's modification time and its appearance: a multipart upload reports when it began. */
 const LATE_MS = DAY_MS;
-/** After this, no file of the same second comes any more. */
+/** Time after which no other file of the same second appears. */
 const SETTLED_MS = HOUR_MS;
 
 export function isDue({ since, done }: Pass, file: BucketFile): boolean {
@@ -169,7 +166,7 @@ export function isDue({ since, done }: Pass, file: BucketFile): boolean {
   return file.modifiedMs >= since && !done.some(([known]) => known === hash);
 }
 
-/** Behind a file, that is remembered for the passes to come. */
+/** Returns the pass after a file, which later passes remember. */
 export function behind(pass: Pass, file: BucketFile): Pass {
   const hash = hashOf(file);
   const known: Pass['next'] = [...pass.next.filter(([other]) => other !== hash), [hash, file.modifiedMs]];
@@ -185,11 +182,13 @@ export function behind(pass: Pass, file: BucketFile): Pass {
   };
 }
 
-/** A pass whose `since` is ahead of the clock would find nothing new: it begins again with all files. */
+/** Restarts a pass whose `since` is ahead of the clock: it would find nothing new. */
 export const unstuck = (pass: Pass, nowMs: number): Pass =>
   isAhead(pass.since ?? 0, nowMs) ? { ...pass, since: null } : pass;
 
-/** The end of a pass, and so the beginning of the next. Files that are dated ahead are remembered, and move nothing. */
+/**
+ * Ends a pass and returns the beginning of the next. Files with a time in the future are remembered, and move nothing.
+ */
 export function settled({ since: before, next, dropped }: Pass, nowMs: number): Pass {
   const newest = Math.max(
     0,

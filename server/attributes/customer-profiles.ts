@@ -1,4 +1,5 @@
 /** Customer profiles: their list, and the changes since a date. */
+import { z } from 'zod';
 import * as api from '../../api/attributes/customer-profiles.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
