@@ -12,20 +12,26 @@ import {
   WAITS_OF_A_RUN,
 } from './job-steps.ts';
 
-const { claimAccess } = proxyActivities<GdprAccessSteps>(SHORT_STEPS);
-const { gatherToShow, writeArchives, writeAccessReceipt, discardAccess } = proxyActivities<GdprAccessSteps>(BULK_STEPS);
-const { mailAboutAccess } = proxyActivities<GdprAccessSteps>(MAIL_STEPS);
+// As in gdpr-delete.ts: histories keep the names before a colon.
+const { claimAccess: claimRequest } = proxyActivities<GdprAccessSteps>(SHORT_STEPS);
+const {
+  gatherToShow: collectIdentifiersToShow,
+  writeArchives,
+  writeAccessReceipt,
+  discardAccess: discardRequest,
+} = proxyActivities<GdprAccessSteps>(BULK_STEPS);
+const { mailAboutAccess: mailAboutRequest } = proxyActivities<GdprAccessSteps>(MAIL_STEPS);
 
 /**
  * Shows people on request what is known of them: an archive for each, which they can fetch until the sweep discards the
  * request.
  */
 export async function gdprAccess(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
-  const claim = await claimed(claimAccess, ref);
+  const claim = await claimed(claimRequest, ref);
   if (!claim) return;
   try {
     if (!claim.isTreated) {
-      await untilSettledInRuns('Collecting identifiers', () => gatherToShow(claim), ref, waitsOfARun);
+      await untilSettledInRuns('Collecting identifiers', () => collectIdentifiersToShow(claim), ref, waitsOfARun);
       setCurrentDetails('Writing the archives');
       await writeArchives(claim);
       setCurrentDetails('Writing the receipt');
@@ -35,8 +41,8 @@ export async function gdprAccess(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
     if (!isJobGone(error)) throw error; // another workflow has it, or its entity is deleted
     return;
   }
-  await untilSettled('Mailing about the end of the request', () => mailAboutAccess(claim));
+  await untilSettled('Mailing about the end of the request', () => mailAboutRequest(claim));
   // The sweep discards the request after its week. Runs that began to wait for that before the sweep did it go on.
   if (!patched('sweep-discards'))
-    await untilSettled('Keeping the archives until the request expires', () => discardAccess(ref));
+    await untilSettled('Keeping the archives until the request expires', () => discardRequest(ref));
 }

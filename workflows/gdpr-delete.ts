@@ -26,7 +26,13 @@ import {
   WAITS_OF_A_RUN,
 } from './job-steps.ts';
 
-const { claimDeletion, olderWriters, waitForHolds, giveUpLocation } = proxyActivities<GdprDeleteSteps>(SHORT_STEPS);
+// The steps have the names of their functions in activities/gdpr and store/gdpr; histories keep those before a colon.
+const {
+  claimDeletion: claimRequest,
+  olderWriters: waitForOlderWriters,
+  waitForHolds,
+  giveUpLocation,
+} = proxyActivities<GdprDeleteSteps>(SHORT_STEPS);
 const {
   collectIdentifiers,
   raiseTombstones,
@@ -37,36 +43,36 @@ const {
   listForExporters,
   tellExporters,
   writeReceipt,
-  discardDeletion,
+  discardDeletion: discardRequest,
 } = proxyActivities<GdprDeleteSteps>(BULK_STEPS);
-/** After three attempts the other locations go on. */
+/** After three attempts a location waits, so that the others are erased. */
 const { eraseLocation } = proxyActivities<GdprDeleteSteps>({
   ...BULK_STEPS,
   retry: { ...BULK_STEPS.retry, maximumAttempts: 3 },
 });
-const { mailAboutDeletion } = proxyActivities<GdprDeleteSteps>(MAIL_STEPS);
+const { mailAboutDeletion: mailAboutRequest } = proxyActivities<GdprDeleteSteps>(MAIL_STEPS);
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
-/** Should the signal that a hold went be lost. */
+/** How often a request on hold looks for itself, in case the signal of a release was lost. */
 const LOOK_FOR_HOLDS_EVERY = '1 hour';
 
-/** Erases people on request, and says "treated" only when a second look finds nothing of them. */
+/** Erases people on request, and says "treated" only when a second scan finds nothing of them. */
 export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   let haveHoldsChanged = false;
   setHandler(defineSignal(GDPR_HOLDS_CHANGED), () => {
     haveHoldsChanged = true;
   });
-  const claim = await claimed(claimDeletion, ref);
+  const claim = await claimed(claimRequest, ref);
   if (!claim) return;
   try {
     for (let rounds = 1; !claim.isTreated; rounds += 1) {
-      haveHoldsChanged = false; // what changes from here on is looked for again
-      if (await eraseThoseWhoGo(claim)) break;
+      haveHoldsChanged = false; // a later change makes another round
+      if (await eraseRound(claim)) break;
       if (rounds === waitsOfARun || workflowInfo().continueAsNewSuggested)
         return await continueAsNew<typeof gdprDelete>(ref, waitsOfARun);
       await waitForHolds(claim);
-      await untilSettled('Mailing that people are held', () => mailAboutDeletion(claim, 'held'));
+      await untilSettled('Mailing that people are held', () => mailAboutRequest(claim, 'held'));
       setCurrentDetails(`Waiting for holds to be released (round ${rounds})`);
       await condition(() => haveHoldsChanged, LOOK_FOR_HOLDS_EVERY);
     }
@@ -74,14 +80,13 @@ export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
     if (!isJobGone(error)) throw error; // another workflow has it, or its entity is deleted
     return;
   }
-  await untilSettled('Mailing about the end of the request', () => mailAboutDeletion(claim, 'treated'));
+  await untilSettled('Mailing about the end of the request', () => mailAboutRequest(claim, 'treated'));
   // The sweep discards the request after its week. Runs that began to wait for that before the sweep did it go on.
-  if (!patched('sweep-discards'))
-    await untilSettled('Keeping the request until it expires', () => discardDeletion(ref));
+  if (!patched('sweep-discards')) await untilSettled('Keeping the request until it expires', () => discardRequest(ref));
 }
 
-/** A round: those of its people whom nothing holds. True once all of the request's are treated. */
-async function eraseThoseWhoGo(claim: JobClaim): Promise<boolean> {
+/** Erases the people without a hold. Returns true once all people of the request are treated. */
+async function eraseRound(claim: JobClaim): Promise<boolean> {
   const { going } = await keepOut(claim);
   if (going === 0) return false;
   if (!(await (patched('erase-by-location') ? eraseLocations(claim) : erasePasses(claim)))) return false;
@@ -94,8 +99,8 @@ async function eraseThoseWhoGo(claim: JobClaim): Promise<boolean> {
 }
 
 /**
- * Erases one location after another, until a look finds nothing in any. Returns false if the workflow must continue as
- * new.
+ * Erases the locations in order, until a scan finds nothing in any of them. Returns false if the workflow must continue
+ * as new.
  */
 async function eraseLocations(claim: JobClaim): Promise<boolean> {
   let left = await listLocations(claim);
@@ -104,7 +109,7 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
     if (erased === null) return false;
     setCurrentDetails(`Looking for survivors: ${erased} rows and files erased in this pass`);
     left = await listSurvivors(claim);
-    if (left.length === 0) return true; // the second look found nothing
+    if (left.length === 0) return true; // the second scan found nothing
     if (workflowInfo().continueAsNewSuggested) return false;
     idle = erased === 0 ? idle + 1 : 0;
     if (idle > 0) await pause(backOff(idle, FIRST_WAIT_MS, LONGEST_WAIT_MS), idle);
@@ -114,8 +119,8 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
 type Locations = Awaited<ReturnType<typeof listLocations>>;
 
 /**
- * Erases each of some locations, and returns how many rows and files went. One that fails is tried again by itself,
- * with those that come after it; the others go on. Returns null if the workflow must continue as new.
+ * Erases each of some locations, and returns how many rows and files it erased. A location that fails is retried by
+ * itself, with those that come after it; it holds up no other. Returns null if the workflow must continue as new.
  */
 async function eraseEach(claim: JobClaim, locations: Locations): Promise<number | null> {
   let erased = 0;
@@ -138,7 +143,7 @@ async function eraseEach(claim: JobClaim, locations: Locations): Promise<number 
   }
 }
 
-/** Null if the location could not be erased: the request names it. */
+/** Returns null if the location could not be erased: the request names it. */
 async function eraseOne(claim: JobClaim, name: string): Promise<number | null> {
   try {
     return await eraseLocation(claim, name);
@@ -149,7 +154,7 @@ async function eraseOne(claim: JobClaim, name: string): Promise<number | null> {
   }
 }
 
-/** As histories have it from before each location had a step of its own. */
+/** Replays histories from before each location had a step of its own. */
 async function erasePasses(claim: JobClaim): Promise<boolean> {
   for (let idle = 0; ;) {
     setCurrentDetails('Erasing a pass over all locations');
@@ -162,18 +167,18 @@ async function erasePasses(claim: JobClaim): Promise<boolean> {
 }
 
 /**
- * Until nothing more comes in of those who go, nor anything by which they are known. Nobody goes where this history has
- * grown long.
+ * Keeps the people out, until neither data of theirs nor an id that leads to them can come in. Applies holds as well.
+ * Returns how many people are erased from here on: none if the workflow must continue as new.
  */
 async function keepOut(claim: JobClaim): Promise<{ going: number }> {
-  let collected = await collect(claim); // before anything is gone
+  let collected = await collect(claim); // before anything is erased; collectIdentifiers applies holds (applyHolds)
   while (collected) {
     setCurrentDetails('Raising tombstones');
     const { sinceMs } = await raiseTombstones(claim); // nothing new comes in from here on
     // They may have looked for tombstones before these were raised.
-    await untilSettled('Waiting for older writers', () => olderWriters(claim, sinceMs));
-    collected = await collect(claim); // what they linked meanwhile
-    const begun = collected?.added === 0 ? await beginErasing(claim) : null;
+    await untilSettled('Waiting for older writers', () => waitForOlderWriters(claim, sinceMs));
+    collected = await collect(claim); // what those writers linked
+    const begun = collected?.added === 0 ? await beginErasing(claim) : null; // applies holds for the last time
     if (begun) return begun;
   }
   return { going: 0 };

@@ -1,11 +1,15 @@
+/** The ZIP file of a person's archive: a page, `data.json` and CSV tables, written while the data is read. */
 import { createHash } from 'node:crypto';
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { stringify } from 'csv-stringify/sync';
 import { ZipFile } from 'yazl';
+import { numberText } from '../../domain/json/exact-json.ts';
 import { type ArchiveHead, archivePage, type PageSection } from '../../domain/gdpr/archive-page.ts';
-import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
+import { archiveRecord, otherUserIn, type ShownWith } from '../../domain/gdpr/archive-record.ts';
+import { fieldLabel, locationWords, type LocationWords } from '../../domain/gdpr/personal-data-words.ts';
 import type { Files } from '../../store/core/files.ts';
-import { archiveJson, countsOf, type ExportedLocation } from './archive-json.ts';
-import { ArchiveTables } from './archive-tables.ts';
 
 export type Archived = {
   bytes: number;
@@ -28,9 +32,9 @@ It holds personal data: keep it where nobody else can read it, and delete it whe
 `;
 
 /**
- * Puts a person's archive into the file store: a ZIP file, of which no more than a few pieces and what its page shows
- * are in memory at any time; its tables lie in `folder` meanwhile. It calls `isWanted` now and then, which throws if
- * the archive is no longer wanted. When it ends, all writes to the folder have ended.
+ * Puts a person's archive into the file store: a ZIP file. Memory holds a few pieces of it and what its page shows;
+ * `folder` holds its tables meanwhile. Calls `isWanted` now and then, which throws if the archive is no longer wanted.
+ * When this ends, all writes to the folder have ended.
  */
 export async function putArchive(
   files: Files,
@@ -72,8 +76,8 @@ export async function putArchive(
 type Rest = { page: string; tables: { name: string; path: string }[] };
 
 /**
- * Page and tables are made while the data is read, and come after it. Ending the reading of bytes ends that of the
- * data, too.
+ * Page and tables are made while the data is read, and follow it. A reader that stops early stops the reading of the
+ * data.
  */
 async function* zipped(json: AsyncGenerator<string>, rest: () => Promise<Rest>): AsyncGenerator<Buffer> {
   const zip = new ZipFile();
@@ -100,4 +104,159 @@ async function* zipped(json: AsyncGenerator<string>, rest: () => Promise<Rest>):
     data.destroy();
     bytes.destroy();
   }
+}
+
+/** A location, and its records of the person. */
+export type ExportedLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
+
+/** Maximum number of records that the page shows of a location, and of characters of their JSON. */
+const SHOWN_RECORDS = 1_000;
+const SHOWN_CHARS = 512 * 1024;
+
+/** How many characters are written at once. */
+const PIECE = 64 * 1024;
+
+/**
+ * Yields `data.json`, one JSON object, while the records are read; `data` has an array for each location. At its end
+ * `sections` has what the page shows of each location with counts, `tables` has all records, and `others` has the other
+ * users that the records name.
+ */
+async function* archiveJson(
+  head: ArchiveHead,
+  locations: Iterable<ExportedLocation>,
+  shownWith: ShownWith,
+  { sections, tables, others }: { sections: PageSection[]; tables: ArchiveTables; others: Set<string> },
+): AsyncGenerator<string> {
+  let piece = `${opening(head)},"data":{`;
+  for (const { name, records } of locations) {
+    const section: PageSection = { location: name, records: [], total: 0 };
+    piece += `${sections.length === 0 ? '' : ','}\n${JSON.stringify(name)}:[`;
+    sections.push(section);
+    let room = SHOWN_CHARS;
+    for await (const record of records) {
+      const shown = archiveRecord(locationWords(name), record, shownWith);
+      const json = JSON.stringify(shown);
+      const other = otherUserIn(shown, shownWith);
+      if (other !== null) others.add(other);
+      await tables.add(name, shown);
+      piece += `${section.total === 0 ? '' : ','}\n${json}`;
+      section.total += 1;
+      room -= json.length;
+      if (room >= 0 && section.total <= SHOWN_RECORDS) section.records.push(shown);
+      if (piece.length < PIECE) continue;
+      yield piece;
+      piece = '';
+    }
+    piece += ']';
+  }
+  yield `${piece}},"counts":${JSON.stringify(countsOf(sections))}}\n`;
+}
+
+/** How many records each location has. */
+function countsOf(sections: PageSection[]): Record<string, number> {
+  return Object.fromEntries(sections.map(({ location, total }) => [location, total]));
+}
+
+/** Returns the members of the object before the data, without its end. */
+function opening({ request, person, company, madeAt, ids, fileRecipients }: ArchiveHead): string {
+  const known = ids.map(({ kind, id }) => ({ kind, id }));
+  return JSON.stringify({
+    version: 1,
+    request,
+    person,
+    made_at: madeAt,
+    company,
+    known_by: known,
+    file_recipients: fileRecipients,
+  }).slice(0, -1);
+}
+
+/** How many rows are written at once. */
+const ROWS_AT_ONCE = 500;
+/** The column for values with names that others chose, as JSON. */
+const OTHER_FIELDS = 'other_fields';
+
+type Cell = string | null;
+type Table = { name: string; path: string; words: LocationWords; columns: string[]; rows: Cell[][] };
+
+/** CSV files of an archive in a folder, written while the records are read; `fields.csv` explains the columns. */
+class ArchiveTables {
+  readonly #folder: string;
+  readonly #tables = new Map<string, Table>();
+  /** The files, once all are written. */
+  #ending: Promise<{ name: string; path: string }[]> | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async add(location: string, record: Record<string, unknown>): Promise<void> {
+    const table = this.#tables.get(location) ?? this.#open(location);
+    table.rows.push(rowOf(table, record));
+    if (table.rows.length >= ROWS_AT_ONCE) await flush(table);
+  }
+
+  /** Writes the rest, and returns the files. */
+  end(): Promise<{ name: string; path: string }[]> {
+    this.#ending = this.#flushAll();
+    return this.#ending;
+  }
+
+  /** Waits until all writes have ended. Call it after the last `add`. */
+  async settled(): Promise<void> {
+    await this.#ending?.catch(() => {});
+  }
+
+  async #flushAll(): Promise<{ name: string; path: string }[]> {
+    const tables = [...this.#tables.values()];
+    for (const table of tables) await flush(table);
+    const fields = this.#file('fields.csv');
+    const meanings = tables.flatMap(({ name, columns, words }) =>
+      columns.map((column) => [
+        name,
+        column,
+        column === OTHER_FIELDS ? (words.others ?? 'Further fields') : fieldLabel(words, column),
+      ]),
+    );
+    await flush({ ...fields, rows: [['file', 'column', 'meaning'], ...meanings] });
+    return [fields, ...tables].map(({ name, path }) => ({ name, path }));
+  }
+
+  #open(location: string): Table {
+    const words = locationWords(location);
+    const declared = Object.keys(words.fields);
+    const columns = words.others !== undefined || declared.length === 0 ? [...declared, OTHER_FIELDS] : declared;
+    const table = { ...this.#file(`${location.replaceAll('/', '')}.csv`), words, columns, rows: [columns] };
+    this.#tables.set(location, table);
+    return table;
+  }
+
+  #file(name: string): { name: string; path: string } {
+    return { name, path: join(this.#folder, name) };
+  }
+}
+
+async function flush(table: Pick<Table, 'path' | 'rows'>): Promise<void> {
+  const { path, rows } = table;
+  table.rows = [];
+  if (rows.length > 0) await appendFile(path, stringify(rows, { quoted_match: /^$/ }));
+}
+
+function rowOf({ words, columns }: Table, record: Record<string, unknown>): Cell[] {
+  const others = Object.entries(record).filter(([name]) => !Object.hasOwn(words.fields, name));
+  return columns.map((column) =>
+    column === OTHER_FIELDS
+      ? others.length === 0
+        ? null
+        : JSON.stringify(Object.fromEntries(others))
+      : cellOf(record[column]),
+  );
+}
+
+/** Returns a cell: lists and objects as JSON; null leaves it empty without quotes, which differs from an empty text. */
+function cellOf(value: unknown): Cell {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string') return value;
+  if (value instanceof Date) return value.toISOString();
+  return numberText(value) ?? JSON.stringify(value);
 }

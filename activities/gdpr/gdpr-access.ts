@@ -2,38 +2,35 @@ import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { finishAccess } from './access-receipt.ts';
-import { type ClaimedRequest, claimRequest, startNextUnvouched } from './claim.ts';
-import { discardGdprRequest } from './discard.ts';
-import { gatherKnown } from './gather-known.ts';
-import { mailGdpr } from './gdpr-mail.ts';
-import { showPeople } from './show.ts';
+import { writeAccessReceipt } from './write-receipt.ts';
+import { type ClaimedRequest, claimRequest, discardRequest, startNextUnvouched } from './request-steps.ts';
+import { collectIdentifiersToShow } from './collect-identifiers.ts';
+import { mailAboutRequest } from './mail-about-request.ts';
+import { writeArchives } from './write-archives.ts';
 
 export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
 
-/** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
+/** The steps of `workflows/gdpr-access.ts`, which writes archives of people's data. Refused as in `gdprDeleteSteps`. */
 export const gdprAccessSteps = (deps: Dependencies) => ({
   claimAccess: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> =>
     claimRequest(deps, ref, workflowRunId),
 
-  /**
-   * Null; histories from before have it wait where a person had too many ids. A hold keeps no one from their own data.
-   */
+  /** In old histories it may also answer with a wait, for a person with too many ids. */
   gatherToShow: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(async () => {
-      await gatherKnown(deps, claim);
+      await collectIdentifiersToShow(deps, claim);
       return null;
     }),
-  writeArchives: (claim: JobClaim): Promise<void> => heartbeating(() => showPeople(deps, claim)),
+  writeArchives: (claim: JobClaim): Promise<void> => heartbeating(() => writeArchives(deps, claim)),
   writeAccessReceipt: (claim: JobClaim): Promise<void> =>
     heartbeating(async () => {
-      await finishAccess(deps, claim);
+      await writeAccessReceipt(deps, claim);
       await startNextUnvouched(deps, claim);
     }),
 
   mailAboutAccess: (claim: JobClaim): Promise<RetryAfter | null> =>
-    heartbeating(() => mailGdpr(deps, claim, 'treated')),
+    heartbeating(() => mailAboutRequest(deps, claim, 'treated')),
 
-  /** Null once it is gone; else when its time is over. */
-  discardAccess: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),
+  /** Null once the request is deleted; else when to try again. */
+  discardAccess: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardRequest(deps, ref)),
 });

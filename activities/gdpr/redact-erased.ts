@@ -1,3 +1,4 @@
+/** Removes erased people from the errors of imports, feeds and syncs before these are stored. */
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { erasedError, withoutPerson, withoutQuotes } from '../../domain/gdpr/erased-error.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
@@ -7,9 +8,9 @@ import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Returns the errors of rows, with those of erased people reduced to a hash. An error without an id that names a person
- * who is being erased keeps its type and stage. One that could not be searched for people loses what it quotes of the
- * row, and stays open. `typeOf`: the type of a row's customer id.
+ * Returns errors of rows, those of erased people reduced to a hash. An error without an id that names a person who is
+ * being erased keeps its type and stage. One that could not be searched for people loses its quotes, and stays open.
+ * `typeOf` returns the type of a row's customer id.
  */
 export async function redactErased(
   tx: Tx,
@@ -24,7 +25,7 @@ export async function redactErased(
     customerId: error.customerId ?? firstField(error.raw),
   });
   const erased = await findErased(tx, secrets, entityId, () => errors.map(personOf));
-  // An error with an id is that person's, whatever it quotes.
+  // An error with an id belongs to that person, whatever it quotes.
   const texts = errors.map(({ customerId, raw, message }) =>
     customerId === null ? [raw ?? '', message].join('\n') : '',
   );
@@ -39,7 +40,7 @@ export async function redactErased(
   });
 }
 
-/** As far as can be told of a record that nobody could read. */
+/** Returns the first field of a record that could not be parsed. */
 function firstField(raw: string | null): string {
   return /^"?([^",\r\n]*)/.exec(raw ?? '')![1]!;
 }

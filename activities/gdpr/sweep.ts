@@ -1,3 +1,4 @@
+/** The sweep's part in privacy requests: it starts, signals, mails and discards them. */
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { write } from '../../store/core/database.ts';
 import {
@@ -14,8 +15,8 @@ import { mailInTurn } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob, tellHoldsChanged } from '../../temporal/flows.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
-import { discardGdprRequest } from './discard.ts';
-import { mailDigest, mailGdpr } from './gdpr-mail.ts';
+import { discardRequest } from './request-steps.ts';
+import { mailDigest, mailAboutRequest } from './mail-about-request.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<
@@ -41,7 +42,7 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
       await listDueMails(db),
       ({ entityId, jobId, kind }) =>
         alone(deps, { entityId, jobId }, 'a mail about a request of people could not be sent', () =>
-          mailGdpr(deps, { entityId, jobId }, kind),
+          mailAboutRequest(deps, { entityId, jobId }, kind),
         ),
       mailsWithinMs,
     );
@@ -66,7 +67,7 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
     );
     for (const expired of await listExpiredRequests(db)) {
       await alone(deps, expired, 'a request of people whose time is over could not be taken away', () =>
-        discardGdprRequest(deps, expired),
+        discardRequest(deps, expired),
       );
     }
     await deleteGoneUnreadableMails(db, deps.files).catch((error: unknown) =>

@@ -1,3 +1,4 @@
+/** The steps that put signed lists of people to delete into the buckets of exporters. */
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { redacted } from '../../connectors/core/redacted.ts';
@@ -6,9 +7,11 @@ import { DAY_MS } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';
+import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import { deletionListName, signDeletionList } from '../../domain/gdpr/deletion-list.ts';
-import { JobGone } from '../../domain/jobs/job.ts';
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
+import { write } from '../../store/core/database.ts';
 import { findEntityIdentifier, findExternalId } from '../../store/accounts/entities.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
@@ -17,6 +20,8 @@ import {
   type DeletionRound,
   type ExportDeletion,
   findNextListMs,
+  insertDeletionLists,
+  listExportersThatWait,
   listDueLists,
   listLeftLists,
   raiseTries,
@@ -24,29 +29,67 @@ import {
   updateNeverNotified,
   updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
+import { holdGdprRequest, updateGdprError, updateStage } from '../../store/gdpr/progress.ts';
+import { findNow } from '../../store/gdpr/receipts.ts';
+import { listRunsOfFailed } from '../../store/sends/sends.ts';
+import { cancelSend } from '../../temporal/flows.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { listPendingIdentifiers } from './request-steps.ts';
 import { BUCKET_FINAL_TRIES } from '../exports/open-bucket.ts';
 
 export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & {
   outside: Pick<Dependencies['outside'], 'allow' | 'fetch'>;
 };
 
-/** A bucket that is troubled for longer is asked again later. */
+/** How long one try waits for a bucket; later tries follow. */
 const PATIENCE_OF_A_TRY = { ...PATIENCE, retryMs: 5_000 };
-/** An exporter is told for so long; then the receipt says that it was not. */
+/** How long an exporter's bucket is tried; then the receipt says that it has no list. */
 const TOLD_FOR_MS = DAY_MS;
 /** How long a try keeps its claim after its process has died. */
 const LEASE_MS = 60_000;
-/** A run of an exporter puts at most so many of the lists that its bucket did not take. */
+/** Maximum number of left lists that a run of an exporter puts. */
 const LEFT_AT_ONCE = 100;
 const MAX_CHARS = 2_000;
 
+/** Stores the lists for exporters, while the people's ids are known. */
+export async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
+  await updateStage(deps.db, claim, TELLING_EXPORTERS);
+  const people = await listPendingIdentifiers(deps.db, claim);
+  await write(deps.db, async (tx) => {
+    const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
+    await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
+  });
+  deps.boundary('gdpr: lists recorded');
+  // The erasure may have failed campaigns by their filters.
+  for (const run of await listRunsOfFailed(deps.db, claim.entityId)) await cancelSend(deps.temporal, run);
+}
+
 /**
- * Puts the lists of a round into the buckets of their exporters. Null once each of them lies there, or was given up for
- * now; else when to try again. The caller heartbeats.
+ * Puts the lists into the buckets. Returns null once each bucket has its list or was given up; otherwise when to try
+ * again. The request says meanwhile which buckets refused their list, and why.
  */
 export async function tellExporters(
+  deps: TellDependencies,
+  claim: JobClaim,
+  signal = Context.current().cancellationSignal,
+): Promise<RetryAfter | null> {
+  const { entityId, identifier: requestIdentifier, round } = await write(deps.db, (tx) => holdGdprRequest(tx, claim));
+  const wait = await putDueLists(deps, { entityId, requestIdentifier, round }, signal);
+  const faults = await listExportersThatWait(deps.db, { entityId, requestIdentifier, round });
+  if (faults.length === 0) await updateStage(deps.db, claim, TELLING_EXPORTERS);
+  else await updateGdprError(deps.db, claim, faults.map(sayWaits).join('; '));
+  return wait;
+}
+
+const sayWaits = ({ exporter, fault }: { exporter: string; fault: string }) =>
+  `the bucket of exporter ${exporter} did not take the list of people to delete: ${fault}`;
+
+/**
+ * Puts the due lists of a round into the buckets of their exporters. Returns null once each list is there or was given
+ * up for now; otherwise when to try again. The caller heartbeats.
+ */
+export async function putDueLists(
   deps: TellDependencies,
   round: DeletionRound,
   signal = Context.current().cancellationSignal,
@@ -54,17 +97,14 @@ export async function tellExporters(
   const due = await listDueLists(deps.db, round);
   for (const [exporterId, lists] of Map.groupBy(due, ({ exporterId: id }) => id)) {
     const exporter = await findExporterById(deps.db, round.entityId, exporterId);
-    if (exporter) await tellOne(deps, { exporter, lists, signal });
+    if (exporter) await putListsOf(deps, { exporter, lists, signal });
     else for (const list of lists) await updateNeverNotified(deps.db, list);
   }
   const nextMs = await findNextListMs(deps.db, round);
   return nextMs === null ? null : { againInMs: nextMs };
 }
 
-/**
- * Puts what an exporter's bucket did not take at its time, before a run writes more; what it refuses now stays for the
- * next run.
- */
+/** Puts an exporter's left lists, before its run writes more. A list that the bucket refuses waits for the next run. */
 export async function tellWhatIsLeft(
   deps: TellDependencies,
   { exporter, bucket, secrets }: { exporter: DataExporter; bucket: ExportBucket; secrets: ExporterSecrets },
@@ -73,7 +113,7 @@ export async function tellWhatIsLeft(
   await putAll(deps, { exporter, bucket, lists }).catch((error: unknown) => noteError(deps, lists, secrets, error));
 }
 
-async function tellOne(
+async function putListsOf(
   deps: TellDependencies,
   { exporter, lists, signal }: Pick<Telling, 'exporter' | 'lists'> & { signal: AbortSignal },
 ): Promise<void> {
@@ -93,7 +133,7 @@ async function tellOne(
 
 type Telling = { exporter: DataExporter; bucket: ExportBucket; lists: ExportDeletion[] };
 
-/** The same bytes at the same key however often it is done. */
+/** Puts each list. A repeat writes the same bytes at the same key. */
 async function putAll(deps: TellDependencies, { exporter, bucket, lists }: Telling): Promise<void> {
   const entity = await findEntityIdentifier(deps.db, exporter.entityId);
   await raiseTries(
@@ -130,14 +170,14 @@ function bodyOf(
   return Buffer.from(`${JSON.stringify(signed, null, 2)}\n`);
 }
 
-/** Lists that were put before the error stay as they are. */
+/** Stores the error in the lists that were not put. */
 async function noteError(
   deps: TellDependencies,
   lists: ExportDeletion[],
   secrets: ExporterSecrets,
   error: unknown,
 ): Promise<void> {
-  // A run that is canceled meanwhile says nothing of the bucket.
+  // A canceled run says nothing about the bucket.
   if (error instanceof JobGone || !(error instanceof Refusal)) throw error;
   const fault = shorten(redacted(error.message, { ...secrets }), MAX_CHARS);
   for (const list of lists) await updateListError(deps.db, list, { fault, againInMs: nextTry(list, error) });

@@ -1,10 +1,11 @@
+/** The page of an archive: what Millrace stores about a person, in words, for that person. */
 import { numberText } from '../json/exact-json.ts';
 import { escaped } from '../text/html.ts';
 import { thousands } from '../text/mail-text.ts';
-import { fittingSentence, type SentencePart } from './archive-sentence.ts';
+import type { Sentence } from './location-words.ts';
 import { fieldLabel, fieldOf, type LocationWords, locationWords, type Topic, TOPICS } from './personal-data-words.ts';
 
-/** The records that a page shows of a location, and how many there are. */
+/** The records of a location that a page shows, and how many there are. */
 export type PageSection = { location: string; records: Record<string, unknown>[]; total: number };
 
 /** An exporter that has put files into a bucket of the company: any of them may name the person. */
@@ -16,14 +17,14 @@ export type FileRecipient = {
   last_run_at: string | null;
 };
 
-/** What an archive is: of which request of whom, and when it was made (ISO 8601). */
+/** The heading of an archive: request, person, and the time of writing (ISO 8601). */
 export type ArchiveHead = {
   request: string;
-  /** Their number among those of the request, from 1. */
+  /** The person's number in the request, from 1. */
   person: number;
   company: string;
   madeAt: string;
-  /** The ids that the person is known by, and what each of them is. */
+  /** The person's ids, with their kinds. */
   ids: { kind: string; id: string }[];
   fileRecipients: FileRecipient[];
 };
@@ -38,21 +39,21 @@ dt{color:#595959}dd{margin-left:0;white-space:pre-line}dd ul{white-space:normal}
 @media (max-width:30rem){dl{display:block}dd{margin-bottom:.25rem}}
 @media print{body{font-size:10pt;max-width:none;padding:0}h2,h3{break-after:avoid}.entries>li{break-inside:avoid}a{color:inherit}}`;
 
-/** What an id is, in words. */
+/** Kinds of ids, in words. */
 const KINDS: Record<string, string> = {
   user_id: 'user',
   device_id: 'device',
   push_token: 'address for messages to a device',
 };
 
-/** A value longer than that is cut in the page. */
+/** Maximum number of characters of a value in the page. */
 const MAX_CHARS = 2_000;
-/** What lies deeper in a value than that is shown as JSON. */
+/** Depth from which a value is shown as JSON. */
 const MAX_DEPTH = 8;
 
 /**
- * The page of an archive for the person it is about: what is stored, in words, by what it tells. It is whole in itself,
- * without scripts, and nothing in it is fetched from anywhere.
+ * Returns the page of an archive for its person: what is stored, in words, by topic. It is one file, without scripts,
+ * and loads nothing.
  */
 export function archivePage(head: ArchiveHead, sections: PageSection[]): string {
   const found = sections.filter(({ total }) => total > 0);
@@ -124,7 +125,7 @@ ${records.map((record) => `<li>${entry(words, record)}</li>`).join('\n')}
 </section>`;
 }
 
-/** How many there are, where they are many or not all shown. */
+/** Returns how many records there are, if many, or not all shown. */
 function remainder(shown: number, total: number): string {
   if (shown === total) return total === 1 ? '' : ` ${thousands(total)} entries.`;
   const first = shown === 0 ? 'None of them is' : `The first ${thousands(shown)} are`;
@@ -159,7 +160,7 @@ function sentencePart(words: LocationWords, record: Record<string, unknown>, par
   return `<em>${part.parts.map((inner) => sentencePart(words, record, inner)).join('')}</em>`;
 }
 
-/** A member of a record, as its words say. */
+/** Returns a member of a record as its words show it. */
 function shown(words: LocationWords, name: string, value: unknown): string {
   const { values, kind } = fieldOf(words, name) ?? {};
   const code = numberText(value) ?? value;
@@ -204,4 +205,52 @@ function shownDate(date: Date): string {
 
 function list(items: string[]): string {
   return items.length === 0 ? '<p>Nothing.</p>' : `<ul>\n${items.map((item) => `<li>${item}</li>`).join('\n')}\n</ul>`;
+}
+
+export type SentencePart =
+  | { kind: 'text'; text: string }
+  | { kind: 'field'; name: string }
+  | { kind: 'emphasis'; parts: SentencePart[] };
+
+type Parsed = SentencePart | { kind: 'optional'; parts: SentencePart[] };
+
+/**
+ * Returns the first sentence whose fields have values in the record, without its optional parts; undefined: none fits.
+ */
+function fittingSentence(sentences: readonly Sentence[], record: Record<string, unknown>): SentencePart[] | undefined {
+  const has = (part: SentencePart): boolean => {
+    if (part.kind === 'text') return true;
+    return part.kind === 'field'
+      ? record[part.name] !== null && record[part.name] !== undefined
+      : part.parts.every(has);
+  };
+  const found = sentences.map(parsed).find((parts) => parts.every((part) => part.kind === 'optional' || has(part)));
+  return found?.flatMap((part) => (part.kind !== 'optional' ? [part] : part.parts.every(has) ? part.parts : []));
+}
+
+const PARSED = new Map<Sentence, Parsed[]>();
+
+function parsed(sentence: Sentence): Parsed[] {
+  const parts = PARSED.get(sentence) ?? parse(sentence);
+  PARSED.set(sentence, parts);
+  return parts;
+}
+
+/** Emphasis may stand within an optional part, not the other way round. */
+function parse(sentence: string): Parsed[] {
+  return sentence
+    .split(/(\[[^[\]]*\])/)
+    .flatMap((piece): Parsed[] =>
+      piece.startsWith('[') ? [{ kind: 'optional', parts: parseFixed(piece.slice(1, -1)) }] : parseFixed(piece),
+    );
+}
+
+function parseFixed(text: string): SentencePart[] {
+  return text
+    .split(/(\*[^*]*\*|\{\w+\})/)
+    .filter((piece) => piece !== '')
+    .map((piece): SentencePart => {
+      if (piece.startsWith('*')) return { kind: 'emphasis', parts: parseFixed(piece.slice(1, -1)) };
+      return piece.startsWith('{') ? { kind: 'field', name: piece.slice(1, -1) } : { kind: 'text', text: piece };
+    });
 }

@@ -1,19 +1,19 @@
+/** Records of a location as an archive shows them: apps by name, exact numbers, no id of another person. */
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { parseExactJson } from '../json/exact-json.ts';
 import { fieldOf, type LocationWords } from './personal-data-words.ts';
 
-/** Needed to show a record: the apps of the entity by our numbers, and every id of the person, by its type. */
+/** Context for showing a record: the entity's apps by their internal ids, and every id of the person, by type. */
 export type ShownWith = {
   apps: ReadonlyMap<number, { identifier: string; name: string }>;
   ids: Record<CustomerType, ReadonlySet<string>>;
 };
 
-/** In the place of an id that is somebody else's. */
+/** Replaces another person's id. */
 const ANOTHER = 'another person';
 
 /**
- * A record of a location as an archive's files have it: apps by identifier and name, numbers digit for digit, no id of
- * another person.
+ * Returns a record as an archive's files have it: apps by identifier and name, exact numbers, no id of another person.
  */
 export function archiveRecord(
   words: LocationWords,
@@ -37,13 +37,13 @@ export function archiveRecord(
   );
 }
 
-/** The other user whose record it is: an archive of all that a device has sent names the users who sent it. */
+/** Returns the other user of a record: an archive of a device names the users who sent the records. */
 export function otherUserIn(record: Record<string, unknown>, { ids }: ShownWith): string | null {
   const userId = record['user_id'];
   return typeof userId === 'string' && userId !== ANOTHER && !ids.user_id.has(userId) ? userId : null;
 }
 
-/** What isn't JSON (the number NaN) stays a text. */
+/** A value that is not JSON (the number NaN) stays a text. */
 function exact(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {

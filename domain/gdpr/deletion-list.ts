@@ -1,10 +1,11 @@
+/** Signed lists of people to delete, which Millrace puts into the buckets of exporters. */
 import { z } from 'zod';
 import { documentSignature } from '../core/document-signature.ts';
 import { type Sign, signDocument } from '../core/signed-document.ts';
 
 const hmac = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** What whoever reads the bucket is asked to do. */
+/** The instruction to the reader of the bucket. */
 const RULE =
   'Delete all rows of these user_id and device_id that are from before erased_at, whenever they are loaded. An id is ' +
   "HMAC-SHA-256 over its UTF-8 bytes, in lower-case hexadecimal; the key is the 32 bytes of the exporter's deletion_key.";
@@ -22,10 +23,7 @@ const unsigned = z.object({
   rule: z.string(),
 });
 
-/**
- * Whom to delete from what was exported, as a list in an exporter's bucket tells it. Members that it does not know are
- * dropped.
- */
+/** A list of people to delete, as it lies in an exporter's bucket. Unknown members are dropped. */
 export const deletionListSchema = unsigned.extend({ signature: documentSignature });
 
 export type DeletionList = z.infer<typeof deletionListSchema>;
@@ -38,7 +36,7 @@ export function signDeletionList(
   return signDocument({ version: 1, algorithm: 'HMAC-SHA-256', rule: RULE, ...list }, sign);
 }
 
-/** The file of a list in its folder: they stand in the order in which people were erased. */
+/** Returns the file name of a list: names sort in the order of erasure. */
 export function deletionListName({ erasedAt, identifier }: { erasedAt: Date; identifier: string }): string {
   return `${erasedAt.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z-${identifier}.json`;
 }

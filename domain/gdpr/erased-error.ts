@@ -2,7 +2,7 @@ import { ERASED } from '../core/erased.ts';
 import type { ImportError } from '../imports/import-error.ts';
 import { possibleIds } from './ids-in-text.ts';
 
-/** The error of an erased person's row: it tells nothing of the person but the keyed hash. */
+/** Returns the error of an erased person's row: the keyed hash is all that is left of the person. */
 export function erasedError(line: number, customerHash: Uint8Array | null): ImportError {
   return {
     line,
@@ -19,8 +19,8 @@ export function erasedError(line: number, customerHash: Uint8Array | null): Impo
 }
 
 /**
- * Returns the error of a row that names an erased person: why and where it was refused stays, what it tells of the
- * person goes.
+ * Returns the error of a row that names an erased person: keeps why and where it was refused, removes everything about
+ * the person.
  */
 export function withoutPerson(error: ImportError, customerHash: Uint8Array): ImportError {
   return { ...error, message: ERASED, customerId: null, attributeKey: null, raw: null, customerHash };

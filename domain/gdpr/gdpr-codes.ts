@@ -1,13 +1,12 @@
 /**
- * Whose word an id of a person rests on. `asked`: the request; `alias`: an SDK; `confirmed`: staff, of an alias;
- * `device`: an SDK, of a device that the person used.
+ * On whose word an id belongs to a person. `asked`: the request; `alias`: an SDK; `confirmed`: staff, for an alias;
+ * `device`: an SDK, for a device that the person used.
  */
 export const ORIGINS = ['asked', 'alias', 'confirmed', 'device'] as const;
 
 /**
- * Why an id that is linked to a person is left alone. `unconfirmed`: only an SDK says so, of an id that may be somebody
- * else's;
- * `shared`: others use it, too; `too_many`: more are linked to the person than are followed.
+ * Why an id that is linked to a person is left alone. `unconfirmed`: only an SDK says so, and the id may be another
+ * person's; `shared`: others use it as well; `too_many`: more are linked to the person than are followed.
  */
 export const LEFT_REASONS = ['unconfirmed', 'shared', 'too_many'] as const;
 

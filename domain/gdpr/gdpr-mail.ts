@@ -1,39 +1,37 @@
+/** The texts of mails about privacy requests, and of digests of requests from devices. */
 import { mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 
-/**
- * `waiting`: for somebody's approval; `held`: the last ones of it are on hold; `near_deadline`: few of the 30 days are
- * left.
- */
+/** `waiting`: for approval; `held`: all people left are on hold; `near_deadline`: few of the 30 days are left. */
 export type GdprMailKind = 'waiting' | 'held' | 'treated' | 'near_deadline';
 
-/** What there is to tell of a request. It names none of its people: a mail can't be erased. Instants are ISO 8601. */
+/**
+ * The contents of a mail about a request. It names none of its people: a mail cannot be erased. Instants are ISO 8601.
+ */
 export type GdprReport = {
   kind: GdprMailKind;
   identifier: string;
   type: 'access' | 'delete';
-  /** Asked for from an app, by somebody on their device. */
+  /** Made from a device. */
   isFromDevice: boolean;
-  /** How many it is about, and how many of them are on hold. */
+  /** How many people it has, and how many of them are on hold. */
   people: number;
   held: number;
-  /**
-   * Of an access request that is treated: by their places among those asked for, a signed link or what is told instead.
-   */
+  /** For a treated access request: a signed link or a message, by the person's number. */
   archives: { ordinal: number; told: string }[];
   receivedAt: string;
-  /** When it is discarded with its archives; null until it is treated. */
+  /** When it is deleted with its archives; null until it is treated. */
   expiresAt: string | null;
-  /** Until the 30 days are over; of less than one day 0. */
+  /** Until the 30 days are over; 0 for less than a day. */
   daysLeft: number;
-  /** Where its status is, and its receipts. */
+  /** Links to its status and its receipts. */
   link: string;
   receiptLink: string;
 };
 
-/** So many archives are linked; the others stand in the status. */
+/** Maximum number of links to archives; the status has the others. */
 const ARCHIVES_TOLD = 50;
 
-/** The mail about a request of people for their data or its deletion: what happened, what to do, and where. */
+/** Returns the mail about a privacy request: what happened, what to do, and where. */
 export function gdprMail(report: GdprReport): { subject: string; text: string } {
   const title = report.type === 'access' ? 'Access request' : 'Deletion request';
   const subject = `${title} ${oneLine(report.identifier, MAX_NAME)}: ${headline(report)}`;

@@ -1,3 +1,4 @@
+/** The schema of signed receipts: what an access request showed, or a deletion erased. */
 import { z } from 'zod';
 import { documentSignature } from '../core/document-signature.ts';
 
@@ -6,10 +7,9 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const instant = z.iso.datetime();
 
 /**
- * Whom it tells of: a keyed hash, which only the server that made it can make of an id, and how many ids they were
- * known by.
- * `origins`: whose word these rest on; `left_alone`: what was linked to the person by claims, and stays as it is.
- * Receipts from before tell of neither.
+ * A person: a keyed hash, which only the server that issued the receipt can compute from an id, and how many ids the
+ * person had. `origins`: on whose word; `left_alone`: ids that claims link to the person, and that stay. Older receipts
+ * have neither.
  */
 const subject = z.object({
   subject: sha256,
@@ -26,7 +26,7 @@ const subject = z.object({
     .optional(),
 });
 
-/** What lies elsewhere. `notified`: a deletion list lies there; `elsewhere`: it has to be deleted in that system. */
+/** A copy outside Millrace. `notified`: a deletion list lies there; `elsewhere`: delete the people in that system. */
 const copy = z.object({
   kind: z.enum(['exporter', 'sync']),
   id: z.string(),
@@ -68,13 +68,13 @@ const shared = {
 const erasure = z.object({
   ...shared,
   type: z.literal('erasure'),
-  /** From then on nothing of these people was taken in. */
+  /** From then on Millrace refused these people's data. */
   tombstones_at: instant,
   places: z.array(z.object({ place: z.string(), erased: count, survivors: count })),
   copies: z.array(copy),
-  /** What stays, and why. */
+  /** Data that stays, and why. */
   kept: z.array(z.object({ place: z.string(), why: z.string(), until: z.string().nullable() })),
-  /** Receipts from before have none. */
+  /** Older receipts have none. */
   kept_values: z.array(keptValue).optional(),
 });
 
@@ -85,9 +85,7 @@ const access = z.object({
   archives: z.array(z.object({ sha256, bytes: count })),
 });
 
-/**
- * What was erased, or shown, as a signed receipt tells it. It names nobody. Members that it does not know are dropped.
- */
+/** A signed receipt: what was erased, or shown. It names no person. Unknown members are dropped. */
 export const receiptSchema = z.discriminatedUnion('type', [
   erasure.extend({ signature: documentSignature }),
   access.extend({ signature: documentSignature }),
@@ -100,5 +98,5 @@ type UnsignedErasure = z.infer<typeof erasure>;
 type UnsignedAccess = z.infer<typeof access>;
 
 type Filled = 'version' | 'receipt' | 'entity' | 'issued_at';
-/** All that whoever did the work has to say. */
+/** A receipt before it is numbered, dated and signed. */
 export type NewReceipt = Omit<UnsignedErasure, Filled> | Omit<UnsignedAccess, Filled>;

@@ -1,9 +1,9 @@
-/** Lengths of ids that are looked for in texts: a shorter one stands in many by chance. */
+/** Lengths of ids that are looked for in texts: a shorter id stands in many texts by chance. */
 const [MIN_LENGTH, MAX_LENGTH] = [3, 256];
 
 /** Characters that end a word of a call as it is kept: quotes and brackets, but nothing that ids are made of. */
 const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}|\\]+/;
-/** The same, and what stands around an id in an address, or in front of it. */
+/** These, and the characters around an id in an address, or in front of it. */
 const BETWEEN_PARTS = /[\s"'`,;<>()[\]{}|\\:=/?&#]+/;
 
 /**

@@ -1,4 +1,5 @@
-/** What an archive's page tells, in this order. */
+/** The types and shared values of the words in which archives describe locations. */
+/** The topics of an archive's page, in order. */
 export const TOPICS = {
   identity: { title: 'Who you are', nothing: 'Nothing is stored that says who you are.' },
   activity: { title: 'What you did', nothing: 'Nothing is stored about what you did.' },
@@ -21,7 +22,7 @@ export type Field = {
   kind?: FieldKind;
   /** Codes in words. */
   values?: Readonly<Record<string, string>>;
-  /** For programs: the page leaves it out. */
+  /** Only for programs: the page leaves it out. */
   isTechnical?: true;
 };
 
@@ -31,32 +32,29 @@ export type Field = {
  */
 export type Sentence = string;
 
-/**
- * What an archive says about a location where something about a person may lie, to that person, who knows nothing of
- * Millrace.
- */
+/** The words of an archive about a location, for a reader who knows nothing of Millrace. */
 export type LocationWords = {
   title: string;
   topic: Topic;
-  /** A sentence or two: what lies there, since when or how long. */
+  /** A sentence or two: what the location holds, since when or how long. */
   about: string;
-  /** The first that fits; where none does, the fields stand below each other. */
+  /** Sentences, of which the first that fits is used; if none fits, the page lists the fields. */
   sentences?: readonly Sentence[];
-  /** What fields are; the name that a person reads before the value. */
+  /** Words for fields: the name that a person reads before the value. */
   fields: Record<string, string | Field>;
-  /** What fields with other names are: the sender chose these names. */
+  /** Words for fields whose names the sender chose. */
   others?: string;
-  /** Tells only that somebody asked about the person, or erased them: by itself no reason for an archive. */
+  /** Its records only say that somebody asked about the person, or erased them: alone they make no archive. */
   isOfRequests?: true;
 };
 
-/** Fields of locations whose texts are counted where an id stands in them (docs/gdpr.md). */
+/** Fields of locations whose texts are counted if an id stands in them (docs/gdpr.md). */
 export const TEXT_MATCHES = {
   matches: 'Texts that hold one of your ids',
   within: 'What they lie in: its identifier here',
 };
 
-/** Of texts that may be about others. */
+/** The sentence for texts that may be about others. */
 export const MATCHES =
   'One of your ids stands in {matches} of them[, within {within}]. ' +
   'They may be about others, so they are counted, not shown.';

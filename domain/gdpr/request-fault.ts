@@ -1,4 +1,5 @@
-/** What keeps a privacy request. `location`: where; null if it keeps the request as a whole. */
+/** Faults of privacy requests: what keeps a request, as its status and attention list it. */
+/** A fault of a privacy request. `location` null: it keeps the request as a whole. */
 export type RequestFault = { location: string | null; since: string; reason: string; what_to_do: string };
 
 /** Stage of a deletion that puts the lists of erased people into the buckets of exporters. */
@@ -12,7 +13,7 @@ type Faults = {
   givenUpAt: Date | null;
 };
 
-/** Everything that keeps a request now, the oldest first. */
+/** Returns all faults of a request, the oldest first. */
 export function faultsOf({ stage, fault, faultSince, locationFaults, givenUpAt }: Faults): RequestFault[] {
   const whole = fault === null ? [] : [{ location: null, since: faultSince ?? new Date(0), reason: fault }];
   const atLocations = Object.entries(locationFaults).map(([location, { since, reason }]) => ({

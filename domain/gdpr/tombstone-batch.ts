@@ -1,6 +1,7 @@
+/** Batches of tombstones as files: written, and read with care. */
 export type TombstoneBatchKind = 'raised' | 'readmitted';
 
-/** Tombstones that were raised or taken away at once, as the file store has them. Names nobody. */
+/** Tombstones that were raised or removed together, as the file store has them. Names no person. */
 export type TombstoneBatch = {
   /** The entity's identifier. */
   entity: string;
@@ -24,7 +25,7 @@ export function writeTombstoneBatch({ entity, kind, madeAt, hashes }: TombstoneB
   })}\n`;
 }
 
-/** Null for anything else than what `writeTombstoneBatch` wrote. */
+/** Returns null for any text that `writeTombstoneBatch` did not write. */
 export function readTombstoneBatch(text: string): TombstoneBatch | null {
   const document = parse(text);
   if (document?.version !== VERSION) return null;

@@ -1,3 +1,4 @@
+/** The words for locations of privacy requests, file exports and audit entries. */
 import { APP, APP_NAME, DEVICE, type LocationWords, MATCHES, technical, TEXT_MATCHES, USER } from './location-words.ts';
 
 const REQUEST = technical('Request: its identifier here');
@@ -16,7 +17,6 @@ const KIND_OF_ID = {
   },
 };
 
-/** What is known of requests like the one that an archive answers, and of who looked at a person's data. */
 export const REQUEST_WORDS = {
   gdpr_requests: {
     title: 'Requests that name you',

@@ -1,3 +1,4 @@
+/** The route that serves a person's archive by its signed link. */
 import * as api from '../../api/gdpr/gdpr-receipts.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
@@ -36,7 +37,7 @@ const downloadArchive = route(api.downloadArchive, async ({ params, address }, {
   return (await find(db)) ? refuseUnknown() : bare({ success: true, result: { state: 'removed' } }, 202);
 });
 
-/** Of the name of the file nobody learns whose it is; no cache between keeps it. */
+/** The file's name says nothing about its person, and no cache keeps it. */
 function headersOf(
   { request, person }: Pick<FoundArchive, 'request' | 'person'>,
   bytes: number,

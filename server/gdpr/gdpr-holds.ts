@@ -1,3 +1,4 @@
+/** The routes of holds: a person on hold is not erased. */
 import type { FastifyBaseLogger } from 'fastify';
 import * as api from '../../api/gdpr/gdpr-holds.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';

@@ -1,3 +1,4 @@
+/** The routes about links between ids: what a request collects, and decisions on aliases. */
 import * as api from '../../api/gdpr/gdpr-identifiers.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';

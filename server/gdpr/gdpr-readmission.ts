@@ -1,3 +1,4 @@
+/** The route that readmits erased people: Millrace accepts their data again. */
 import * as api from '../../api/gdpr/gdpr-readmission.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { lockOpenDeletions, type OpenDeletion } from '../../store/gdpr/holds.ts';
@@ -26,7 +27,7 @@ const readmitPeople = route(api.readmitPeople, async ({ body, keepReply, ...who 
   return answer;
 });
 
-/** Each of them once. */
+/** Each once. */
 function peopleOf({
   users = [],
   devices = [],

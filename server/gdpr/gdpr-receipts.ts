@@ -1,3 +1,4 @@
+/** The routes of signed receipts, by request and by person. */
 import * as api from '../../api/gdpr/gdpr-receipts.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type Queryable, write } from '../../store/core/database.ts';

@@ -1,9 +1,13 @@
+/**
+ * Privacy requests of all entities: expired and released ones, due mails and digests, archives by their link, figures
+ * for metrics.
+ */
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { HOLD_RELEASED } from './holds.ts';
 import {
+  HOLD_RELEASED,
   type GdprPerson,
   type GdprRequest,
   type GdprRequestType,
@@ -12,18 +16,16 @@ import {
   UNDER_WAY,
 } from './request-record.ts';
 
-/** As across-entities.ts, of requests of people for their data or its deletion. */
-
-/** From then on a request is told of as one of which few of the 30 days are left. */
+/** From this age on, a request counts as near its deadline of 30 days. */
 const NEAR_DEADLINE = `interval '25 days'`;
 
 type RefRow = Row<'gdpr_requests', 'entityId' | 'id' | 'identifier'>;
 
 const toRef = (row: RefRow): JobRef => ({ entityId: row.entityId, jobId: row.id, identifier: row.identifier });
 
-/** Those whose time is over. */
+/** Lists expired requests. */
 export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
-  // By gdpr_requests_by_expiry.
+  // Uses the index gdpr_requests_by_expiry.
   const rows = readRows<RefRow>(
     await db.query(
       'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100',
@@ -32,9 +34,9 @@ export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
   return rows.map(toRef);
 }
 
-/** Identifiers of deletions whose people were on hold, and whose workflows may not know of the release. */
+/** Lists deletions that waited for a hold which was released. Their workflows may have missed the signal. */
 export async function listReleased(db: Queryable): Promise<string[]> {
-  // By gdpr_requests_under_way.
+  // Uses the index gdpr_requests_under_way.
   const { rows } = await db.query<Row<'gdpr_requests', 'identifier'>>(
     `SELECT identifier FROM gdpr_requests WHERE ${UNDER_WAY} AND state = 'running' AND stage = $1 ORDER BY id LIMIT 1000`,
     [HOLD_RELEASED],
@@ -45,11 +47,11 @@ export async function listReleased(db: Queryable): Promise<string[]> {
 export type DueMail = { entityId: number; jobId: number; kind: GdprMailKind };
 
 /**
- * A mail that no server took is tried again as long as there is somebody to tell: after 2, 4, 8, … minutes, then each 6
- * hours. What workflows send they try again by themselves for half an hour, and sooner than this.
+ * A mail that no server took is retried while it has recipients: after 2, 4, 8, … minutes, then every 6 hours.
+ * Workflows retry their own mails for half an hour before that.
  */
 const IS_DUE_AGAIN = `m.mail_state = 'not_sent' AND m.tried_at < now() - least(2 ^ least(m.mail_tries, 9), 360) * interval '1 minute'`;
-/** A workflow that ends a request mails by itself: only if it was lost so long the sweep does. */
+/** The sweep mails about a treated request only after this time: its workflow normally does so. */
 const LOST_AFTER = `interval '1 hour'`;
 
 /**
@@ -67,9 +69,8 @@ export const WITH_MAILS = `(
     WHERE expires_at > now() AND state = 'treated' AND (is_unvouched OR treated_at < now() - ${LOST_AFTER}) AND NOT skip_email)`;
 
 /**
- * Mails that nobody has sent: of requests that wait for approval, whose people are on hold, of which few days are left,
- * and that are treated. Those of unvouched requests go with a digest. Each entity's next mail comes before the second
- * one of another.
+ * Lists due mails: of requests that wait for approval, whose people are on hold, that are near their deadline, or that
+ * are treated. Digests cover unvouched requests. Each entity's next mail comes before the second one of another.
  */
 export async function listDueMails(db: Queryable): Promise<DueMail[]> {
   const rows = readRows<Row<'gdpr_mails', 'entityId'> & Row<'gdpr_requests', 'id'> & { kind: DueMail['kind'] }>(
@@ -116,9 +117,9 @@ export type GdprFigures = {
   fromDevices: number;
 }[];
 
-/** How many requests are under way, of how many few days are left, and how many devices asked for. */
+/** Counts requests under way, by type and state: all, near their deadline, and from devices. */
 export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures> {
-  // By gdpr_requests_under_way.
+  // Uses the index gdpr_requests_under_way.
   const rows = readRows<
     Row<'gdpr_requests', 'requestType'> & { state: string; requests: number; nearDeadline: number; fromDevices: number }
   >(
@@ -137,14 +138,14 @@ export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures>
   }));
 }
 
-/** Archives are found here without an entity: a link has none, nor has a file. Both have the request's identifier. */
+/** SQL for archives by their request's identifier, which links and file keys have, and which no other entity shares. */
 const OF_REQUEST = `FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id
   WHERE r.identifier = $1`;
 
 export type FoundArchive = { entityId: number; request: Pick<GdprRequest, 'identifier'>; person: GdprPerson };
 
 /**
- * The person of an archive that may be downloaded; null for an unknown request, one whose time is over, and an inactive
+ * Returns the person of an archive that may be downloaded; null for an unknown or expired request, and for an inactive
  * entity.
  */
 export async function findArchive(db: Queryable, identifier: string, ordinal: number): Promise<FoundArchive | null> {
@@ -162,7 +163,7 @@ export async function findArchive(db: Queryable, identifier: string, ordinal: nu
   );
 }
 
-/** Whether a file of the area `access/` is one that somebody's row names. */
+/** Returns whether a row names a file of the area `access/`. */
 export async function isArchiveNamed(db: Queryable, key: string): Promise<boolean> {
   const { rowCount } = await db.query(`SELECT ${OF_REQUEST} AND p.archive_key = $2`, [key.split('/')[1], key]);
   return rowCount === 1;

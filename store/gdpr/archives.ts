@@ -1,3 +1,4 @@
+/** Archives of access requests: begun, recorded, linked, and what their receipt says. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
@@ -11,17 +12,17 @@ import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } f
 import { OF_ANY_APP } from './rows-of-people.ts';
 import { findRaisedAt } from './tombstones.ts';
 
-/** The files of a request begin with it. */
+/** Returns the prefix of the keys of a request's files. */
 export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string {
   return `access/${request.identifier}/`;
 }
 
-/** A person whose archive is being written, and under which key. */
+/** A person whose archive is being written, and its key. */
 export type BegunArchive = { person: GdprPerson; key: string };
 
 /**
- * Takes the next person of a request who is to be shown, with a key that nobody can guess: from then on whoever began
- * before can't record theirs, and what they wrote is noted for deletion. Null: all of them are. Throws `JobGone`.
+ * Begins the archive of a request's next person, under a key that cannot be guessed. An earlier attempt can no longer
+ * record its archive, and its file is noted for deletion. Returns null if all people are treated. Throws `JobGone`.
  */
 export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive | null> {
   const request = await holdGdprRequest(tx, claim);
@@ -43,7 +44,7 @@ export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive 
   );
 }
 
-/** Lets go of an archive of a request that is being written; its file is noted for deletion. `tx` holds the request. */
+/** Gives up an archive that is being written, and notes its file for deletion. `tx` holds the request. */
 export async function cancelBegunArchive(tx: Tx, { entityId, jobId }: JobKey): Promise<void> {
   await tx.query(
     `WITH begun AS (
@@ -69,8 +70,8 @@ function begunKeys({ entityId, jobId, ordinal, key, generation }: ArchiveKey<str
 }
 
 /**
- * False once somebody else has begun that archive, or the person was erased meanwhile. With the key null: whoever
- * writes it.
+ * Returns false once another attempt has begun the archive, or its person was erased. A null key stands for any
+ * attempt.
  */
 export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | null>): Promise<boolean> {
   const { rowCount } = await db.query(`SELECT FROM gdpr_request_people WHERE ${BEGUN}`, begunKeys(begun));
@@ -78,8 +79,8 @@ export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | 
 }
 
 /**
- * The answer for a person: an archive, or a sentence instead. `shown`: how many records, by location; `others`: keyed
- * hashes of the other users whose records are among them.
+ * The answer for a person: an archive, or a sentence. `shown`: number of records, by location; `others`: keyed hashes
+ * of other users in these records.
  */
 export type Told = { shown: Record<string, number> } & (
   | { archive: { bytes: number; sha256: Buffer; others: Buffer[] }; message: null }
@@ -87,8 +88,8 @@ export type Told = { shown: Record<string, number> } & (
 );
 
 /**
- * Marks the person as treated. Writes nothing if the archive is no longer wanted, or if one of the others was erased
- * meanwhile: then it must be written again.
+ * Records the archive and marks its person as treated. Writes nothing if the archive is no longer wanted, or if one of
+ * the others was erased meanwhile: then it must be written again.
  */
 export async function recordArchive(
   tx: Tx,
@@ -117,9 +118,8 @@ export async function recordArchive(
 }
 
 /**
- * What one person of a request is known by. A device that another person of the request uses, too, is none of theirs:
- * what nobody did by name on it may be the other's. An id that came to another person's, since it is one of theirs as
- * well, leads to all of these.
+ * Lists the ids of one person of a request, without devices that another person of the request uses: rows without a
+ * user on these may be the other's. An id that belongs to two people of the request leads to the ids of both.
  */
 export async function listIdentifiersOf(
   db: Queryable,
@@ -147,7 +147,7 @@ export async function listIdentifiersOf(
   return rows.map(knownByOf);
 }
 
-/** The apps of the entity by our numbers. */
+/** Returns the entity's apps, by their internal ids. */
 export async function listAppNames(
   db: Queryable,
   entityId: number,
@@ -159,7 +159,7 @@ export async function listAppNames(
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
-/** What a receipt tells of a request for access: what was shown, and in which archives. */
+/** The receipt's part about an access: which records were shown, and in which archives. */
 export type ShownToPeople = {
   places: { place: string; shown: number }[];
   archives: { sha256: string; bytes: number }[];
@@ -187,17 +187,17 @@ export async function findShown(tx: Queryable, { entityId, jobId }: JobKey): Pro
   };
 }
 
-/** What the people of a request are known by, once all of them are treated. */
+/** Deletes the ids of a request's people. Call it once all of them are treated. */
 export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobKey): Promise<void> {
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, jobId]);
 }
 
-/** What a link is made of: the request, whose archive of it, and where that lies. */
+/** The parts of a link: request, person, and the archive's key. */
 type ArchiveOf = { request: Pick<GdprRequest, 'identifier'>; person: Pick<GdprPerson, 'ordinal' | 'archive'> };
 
 /**
- * Where a person's archive can be downloaded without a login, for as long as their request exists: an address that
- * nobody can guess, under the server's look-up key, and that names nobody. Null while there is none.
+ * Returns the address of a person's archive, which needs no login and works while the request exists. It is signed with
+ * the server's look-up key and holds no id. Null if there is no archive.
  */
 export function archiveUrl(
   publicUrl: string,
@@ -212,7 +212,7 @@ export function archiveUrl(
   );
 }
 
-/** Whether an address is one that `archiveUrl` gave for this person's archive as it is now. */
+/** Returns whether `archiveUrl` gave this signature for the person's present archive. */
 export function isArchiveSignature(secrets: Secrets, of: ArchiveOf, shown: string): boolean {
   const signature = signatureOf(secrets, of);
   const claimed = Buffer.from(shown, 'base64url');

@@ -1,3 +1,4 @@
+/** Copies of erased people's data outside Millrace, as a receipt lists them: by exporters and by syncs. */
 import type { ReceiptCopy } from '../../domain/gdpr/gdpr-receipt.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -6,8 +7,8 @@ import type { DeletionRound } from './export-deletions.ts';
 import type { KnownBy, LocationDependencies } from './personal-data-location.ts';
 
 /**
- * The syncs whose records know any of these people, by their identifiers. Asked before the records are erased. Like
- * these they are gone through in pages, once for all people: a transaction would not last as long.
+ * Returns the identifiers of syncs with records of these people. Call it before the records are erased. Reads in pages,
+ * once for all people: one transaction would take too long.
  */
 export async function findSyncCopies(
   deps: LocationDependencies,
@@ -21,8 +22,8 @@ export async function findSyncCopies(
 }
 
 /**
- * Notes down, for the receipt of a round, those of some syncs that write to other systems, deleted ones among them:
- * once their records are gone nobody can tell. Safe to repeat.
+ * Stores, for the receipt of a round, which of some syncs write to other systems, deleted ones included: once their
+ * records are erased, this cannot be found out. Safe to repeat.
  */
 export async function noteSyncCopies(
   tx: Queryable,
@@ -40,7 +41,7 @@ export async function noteSyncCopies(
   );
 }
 
-/** What lies elsewhere of the people of a round, as its receipt tells it. */
+/** Lists the copies of a round's people outside Millrace, as its receipt has them. */
 export async function listCopies(db: Queryable, round: DeletionRound): Promise<ReceiptCopy[]> {
   return [
     ...(await listExported(db, round)),
@@ -73,7 +74,10 @@ async function listExported(
   }));
 }
 
-/** A list goes where the exporter writes now; what it wrote elsewhere before is for whoever has that bucket. */
+/**
+ * Lists former buckets of exporters. Millrace writes lists to an exporter's present bucket only: the owner of a former
+ * one must delete the people there.
+ */
 async function listFormerBuckets(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,

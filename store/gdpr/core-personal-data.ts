@@ -70,8 +70,8 @@ async function* listMails(
 type ReadMail = { file: string; messageId: string; said: string };
 
 /**
- * Null for a file that is gone meanwhile. One that is no mail is moved aside and searched as text, so that it holds up
- * no deletion.
+ * Reads a mail; null if the file is gone. Moves a file that is no mail aside and searches it as text, so that it holds
+ * up no deletion.
  */
 async function readMail({ db, outbox, log }: LocationDependencies, key: string): Promise<ReadMail | null> {
   const bytes = await outbox.readAll(key);
@@ -94,14 +94,17 @@ async function readMail({ db, outbox, log }: LocationDependencies, key: string):
 }
 
 /**
- * An invitation, or a link that sets a password anew: it is for somebody who works with Millrace, and a reader of the
- * archive could log in as that user.
+ * Returns whether a mail is an invitation or a password reset for a user of Millrace: a reader of the archive could log
+ * in as that user.
  */
 function isAboutAccount(messageId: string): boolean {
   return /^<?(?:inv|rst)_/.test(messageId);
 }
 
-/** A mail's id begins with the identifier of what it tells of. One that tells of what is gone may be anybody's. */
+/**
+ * Returns whether a mail belongs to another entity. A mail's id begins with the identifier of its object; if the object
+ * is deleted, the mail may belong to any entity.
+ */
 async function isAnothers(db: Queryable, entityId: number, messageId: string): Promise<boolean> {
   const told = ['imports', 'sync_runs', 'export_runs', 'gdpr_requests', 'gdpr_mails'].map(
     (table) => `SELECT FROM ${table} WHERE identifier = $2 AND entity_id <> $1`,
@@ -110,14 +113,14 @@ async function isAnothers(db: Queryable, entityId: number, messageId: string): P
   return rowCount! > 0;
 }
 
-/** The step that writes sheets: its cells and texts cannot be searched. */
+/** The step that writes sheets, which cannot be searched as text. */
 const SHEET = 'xls';
 /** The step that runs a command. */
 const COMMAND = 'command';
-/** How far the clocks of a machine and its database may differ. */
+/** Maximum difference between the clocks of a machine and its database. */
 const CLOCKS_DIFFER_MS = 60_000;
 const PIECE_CHARACTERS = 256 * 1024;
-/** The most that an escaped character takes, as in JSON within JSON. */
+/** Maximum length of an escaped character, as in JSON within JSON. */
 const ESCAPED_CHARACTERS = 12;
 
 type NamingFolder = StepFolder & { files: string[] };
@@ -157,7 +160,7 @@ const scratch: PersonalDataLocation = {
   },
 };
 
-/** An archive that is being written has the person's data for them: it does not count itself. */
+/** Returns whether erasure may delete a folder's files. An archive that is being written does not count itself. */
 function isErasable({ isOfLivingProcess, step }: StepFolder): boolean {
   return !isOfLivingProcess || step === COMMAND;
 }
@@ -168,7 +171,7 @@ async function listNaming(
   people: KnownBy[],
 ): Promise<NamingFolder[]> {
   const found: NamingFolder[] = [];
-  // Steps that end by themselves are waited for whatever the type of the id: nothing of anybody goes by that.
+  // Other steps end by themselves: waits for them whatever the type of the id.
   const asTexts = people.map(({ customerId }) => ({ customerType: 'user_id' as const, customerId }));
   let before: number | undefined;
   for await (const folder of area.list(entityId)) {
@@ -180,7 +183,7 @@ async function listNaming(
   return found;
 }
 
-/** Steps that began later have found the tombstones. */
+/** Returns the time from which steps had the tombstones. */
 async function findBefore(db: Queryable, hashes: Buffer[], entityId: number): Promise<number> {
   const raisedAt = await findRaisedAt(db, entityId, hashes);
   return raisedAt === null ? Infinity : raisedAt.getTime() + CLOCKS_DIFFER_MS;
@@ -200,7 +203,7 @@ async function filesNaming(
   return naming;
 }
 
-/** Searches a file piece by piece; each begins with the end of the piece before. */
+/** Searches a file piece by piece; pieces overlap. */
 async function isNaming(db: Queryable, file: string, entityId: number, people: KnownBy[]): Promise<boolean> {
   const find = peopleFinder(people);
   const overlap = ESCAPED_CHARACTERS * (2 + Math.max(0, ...people.map(({ customerId }) => customerId.length)));
@@ -221,7 +224,7 @@ async function isNaming(db: Queryable, file: string, entityId: number, people: K
   }
 }
 
-/** Steps end, and remove what they wrote, at any time. */
+/** Ignores a missing file: steps end, and remove their files, at any time. */
 function emptyIfMissing(error: NodeJS.ErrnoException): [] {
   if (error.code === 'ENOENT') return [];
   throw error;

@@ -1,3 +1,4 @@
+/** Counts what a device's deletion would erase, for the user who approves it. */
 import type { Queryable } from '../core/database.ts';
 import { previewIdentifiers } from './links.ts';
 import { type LocationDependencies, TABLES_OF_FILES } from './personal-data-location.ts';
@@ -5,21 +6,19 @@ import { erasingLocations } from './personal-data-registry.ts';
 import type { GdprRequest } from './request-record.ts';
 import { listGdprPeople } from './requests.ts';
 
-/** Counts what a device's deletion would erase, for the user who approves it. */
-
-/** Locations without ids of known type, which have nothing of a device. */
+/** Locations without ids of known type, which hold nothing of a device. */
 const WITHOUT_TYPES = new Set(['outbox/', 'scratch/']);
 const COUNTED = erasingLocations.filter(({ name }) => !WITHOUT_TYPES.has(name));
 
-/** The most bytes of file exports that are searched for it. */
+/** Maximum number of bytes of file exports that are searched. */
 const MAX_FILE_BYTES = 64 * 1024 ** 2;
 
-/** By location; null: not counted, since there are too many bytes to search. */
+/** Counts by location; null: not counted, since there are too many bytes to search. */
 export type CountsBeforeApproval = Record<string, number | null>;
 
 /**
- * Returns how many rows and files each location has of the device whose deletion waits for approval. Null for any other
- * request: one for a user erases that user's data.
+ * Returns how many rows and files each location has of the device whose deletion waits for approval. Returns null for
+ * any other request: one for a user erases that user's data.
  */
 export async function countBeforeApproval(
   deps: Pick<LocationDependencies, 'db' | 'files' | 'secrets'>,
@@ -41,7 +40,7 @@ export async function countBeforeApproval(
   return counts;
 }
 
-/** No location that is counted uses these. */
+/** Dependencies that no counted location uses. */
 const NOTHING_BESIDE = {} as Pick<LocationDependencies, 'outbox' | 'scratch'>;
 
 async function sumFileBytes(db: Queryable, entityId: number): Promise<number> {

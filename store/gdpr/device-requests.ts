@@ -1,15 +1,16 @@
+/** Requests that devices make: who asks, how many a day, and when unvouched ones have their turn. */
 import type { JobKind, JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { type GdprRequest, type GdprRequestType, toGdprRequest, UNDER_WAY } from './request-record.ts';
 
-/** A device that any of the apps knows, and the app that saw it last. */
+/** A device, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
 
-/** Who asks for what: null for the device alone, else the user for which a user token vouches. */
+/** A request from a device. `userId` null: for the device itself; else for the user of its user token. */
 export type AskedByDevice = { device: AskingDevice; userId: string | null; type: GdprRequestType };
 
-/** Holds the device, of the app that saw it last, so that it asks for one thing at a time. */
+/** Locks the device of the app that saw it last, so that its requests come one after another. */
 export async function lockAskingDevice(
   tx: Tx,
   entityId: number,
@@ -30,15 +31,15 @@ export async function lockAskingDevice(
 }
 
 /**
- * What the held device has asked for already, for the same user or for itself: a request that is open, or less than a
- * day old. A deletion that was carried out is none of them: what has come in since is asked for anew.
+ * Returns an earlier request of the locked device, for the same user or for itself, that is open or less than a day
+ * old. A treated deletion does not count: later data needs a new one.
  */
 export async function findEarlierRequest(
   tx: Tx,
   entityId: number,
   { device: { appId, deviceId }, userId, type }: AskedByDevice,
 ): Promise<GdprRequest | null> {
-  // By gdpr_people_by_device.
+  // Uses the index gdpr_people_by_device.
   return readRow(
     await tx.query(
       `SELECT r.* FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
@@ -53,20 +54,17 @@ export async function findEarlierRequest(
   );
 }
 
-/**
- * The first key of the advisory lock under which an entity's requests from devices are counted; the second is the
- * entity's id.
- */
+/** The first key of the advisory lock for requests from an entity's devices; the second is the entity's id. */
 const DEVICE_REQUESTS_LOCK = 1_750_023;
 
-/** Until the transaction ends no other request from a device of the entity is written down: what is counted holds. */
+/** Keeps other requests from the entity's devices waiting until the transaction ends, so that counts stay true. */
 export async function lockDeviceRequests(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [DEVICE_REQUESTS_LOCK, entityId]);
 }
 
 /**
- * In how many seconds the app's device, and the user in all apps, have fewer than `most` requests of the type in a day
- * again; 0: they have now.
+ * Returns after how many seconds the app's device, and the user in all apps, have made fewer than `most` requests of
+ * the type within a day; 0: now.
  */
 export async function secondsUntilFewer(
   tx: Tx,
@@ -78,7 +76,7 @@ export async function secondsUntilFewer(
     `(SELECT r.received_at FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
       WHERE p.entity_id = $1 AND ${asker} AND r.source = 'sdk' AND r.request_type = $4 AND r.received_at > now() - interval '1 day'
       ORDER BY r.received_at DESC OFFSET $5 LIMIT 1)`;
-  // By gdpr_people_by_device and gdpr_people_by_user.
+  // Uses the indexes gdpr_people_by_device and gdpr_people_by_user.
   const { rows } = await tx.query<{ seconds: number | null }>(
     `SELECT ceil(extract(epoch FROM max(received_at) + interval '1 day' - now()))::integer AS seconds
      FROM (${nthNewest('p.device_id = $2 AND r.app_id = $6')} UNION ALL ${nthNewest('p.user_id = $3')}) AS nth`,
@@ -90,10 +88,7 @@ export async function secondsUntilFewer(
 /** At most `most` requests within this many seconds. */
 export type Rate = { most: number; seconds: number };
 
-/**
- * Returns after how many seconds the app's devices have made fewer unvouched requests than each of the rates allows; 0:
- * they have now.
- */
+/** Returns after how many seconds the app's devices are within each of the rates for unvouched requests; 0: now. */
 export async function secondsUntilWithin(
   tx: Tx,
   entityId: number,
@@ -112,9 +107,9 @@ export async function secondsUntilWithin(
   return rows[0]!.seconds ?? 0;
 }
 
-/** How many requests of an app's devices are open that no user token vouches for. */
+/** Counts an app's open requests from devices without a user token. */
 export async function countOpenOfDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
-  // By gdpr_requests_open_from_devices.
+  // Uses the index gdpr_requests_open_from_devices.
   const { rows } = await db.query<{ open: number }>(
     `SELECT count(*) AS open FROM gdpr_requests r WHERE r.entity_id = $1 AND r.app_id = $2 AND r.source = 'sdk' AND r.${UNDER_WAY}
        AND EXISTS (SELECT FROM gdpr_request_people p WHERE p.entity_id = r.entity_id AND p.request_id = r.id AND p.user_id IS NULL)`,
@@ -123,11 +118,11 @@ export async function countOpenOfDevices(db: Queryable, entityId: number, appId:
   return rows[0]!.open;
 }
 
-/** A request as the people of its app see it; both ids are null once its person was erased. */
+/** A request as the users of its app see it; both ids are null once its person was erased. */
 export type DeviceRequest = Row<'gdpr_requests', 'identifier' | 'state' | 'receivedAt'> &
   Row<'gdpr_request_people', 'deviceId' | 'userId'> & { type: GdprRequestType };
 
-/** What was asked for from devices of an app, newest first. */
+/** Lists requests from an app's devices, newest first. */
 export async function listDeviceRequests(
   db: Queryable,
   entityId: number,
@@ -141,7 +136,7 @@ export async function listDeviceRequests(
     entityId,
     appId,
   ]);
-  // One from a device asks for one person.
+  // A request from a device has one person.
   const requests = readRows<DeviceRequest>(
     await db.query(
       `SELECT r.identifier, r.request_type AS type, r.state, p.device_id, p.user_id, r.received_at
@@ -154,7 +149,7 @@ export async function listDeviceRequests(
   return { total: counted!.total, requests };
 }
 
-/** How long unvouched requests wait for others at most: each of these times at least one more of the entity begins. */
+/** How long an unvouched request waits for others at most: then at least one more of the entity begins. */
 const WAITS_AT_MOST = `interval '10 minutes'`;
 
 /**

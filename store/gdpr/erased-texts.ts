@@ -1,3 +1,4 @@
+/** Finds texts that name an erased person, before they are stored. */
 import { possibleIds } from '../../domain/gdpr/ids-in-text.ts';
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -93,20 +94,19 @@ async function addNamedByWords(
   if (words.size > 0) await lookUp();
 }
 
-/** Texts are searched for ids of users alone, as in `isVouchedFor`. */
+/** Returns a user: texts are searched for ids of users only, as in `isVouchedFor`. */
 function asUser(customerId: string) {
   return { customerType: 'user_id' as const, customerId };
 }
 
 /**
- * The user ids behind `after` of those whose deletion runs and who are not on hold, in order, ERASING_IDS_AT_ONCE at
- * most.
+ * Lists the user ids after `after` of people whose deletion runs and who are not on hold, in order, at most
+ * ERASING_IDS_AT_ONCE.
  */
 async function listErasingIds(db: Queryable, entityId: number, after: string): Promise<KnownBy[]> {
   const { rows } = await db.query<Row<'gdpr_identifiers', 'value'>>({
     name: 'list-erasing-ids',
-    // A person's state is looked up by its key, one by one: joined without statistics, thousands of people took
-    // minutes.
+    // Looks up each person's state by its key: a join without statistics took minutes for thousands of people.
     text: `SELECT DISTINCT i.value FROM gdpr_requests r JOIN gdpr_identifiers i ON i.entity_id = r.entity_id AND i.request_id = r.id
            WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state = 'running'
              AND i.kind = 'user_id' AND i.origin <> 'alias' AND i.value > $2

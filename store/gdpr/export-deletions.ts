@@ -1,3 +1,4 @@
+/** Lists of people to delete for the buckets of exporters, and the keys under which the lists name people. */
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import type { FileRecipient } from '../../domain/gdpr/archive-page.ts';
 import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
@@ -9,10 +10,10 @@ import { isCustomer } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
 
-/** A round of a request for deletion. */
+/** A round of a deletion request. */
 export type DeletionRound = { entityId: number; requestIdentifier: string; round: number };
 
-/** A list of whom to delete from what an exporter has exported. */
+/** A list of people to delete from what an exporter has exported. */
 export type ExportDeletion = Row<
   'export_deletions',
   | 'entityId'
@@ -30,13 +31,13 @@ export type ExportDeletion = Row<
   | 'notifiedAt'
   | 'createdAt',
   {
-    /** Null once it lies in the bucket, or never will. */
+    /** Null once the list is in the bucket, or can never be put there. */
     hmacs: ListedHmacs | null;
-    /** Why the last try came to nothing. */
+    /** Why the last try failed. */
     fault: string | null;
   }
 > & {
-  /** How many ids it names. */
+  /** Number of ids in the list. */
   ids: number;
 };
 
@@ -49,8 +50,8 @@ const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what
 const IDS_OF_A_LIST = 10_000;
 
 /**
- * A list of these people for each exporter that has ever written anything, also for deleted ones, of which nobody can
- * be told. Of a round that has its lists, these stay.
+ * Inserts a list of these people for each exporter that has ever written files. Deleted exporters have one as well,
+ * which cannot be put. A round that has its lists keeps them.
  */
 export async function insertDeletionLists(
   tx: Queryable,
@@ -73,11 +74,11 @@ export async function insertDeletionLists(
   }
 }
 
-/** By export_runs_of_exporter for each exporter; an entity has few. */
+/** Uses the index export_runs_of_exporter for each exporter; an entity has few. */
 const EXPORTERS_WITH_FILES = `FROM data_exporters x WHERE x.entity_id = $1 AND (x.initial_run_at IS NOT NULL OR EXISTS (
   SELECT FROM export_runs r WHERE r.entity_id = $1 AND r.exporter_id = x.id AND r.attempt > 0)) ORDER BY x.id`;
 
-/** The exporters of the entity that may have files somewhere, as an archive names them. */
+/** Lists the entity's exporters that may have written files, as an archive names them. */
 export async function listFileRecipients(db: Queryable, entityId: number): Promise<FileRecipient[]> {
   const rows = readRows<Row<'data_exporters', 'name' | 'lastRunAt'> & { types: string[] }>(
     await db.query(`SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`, [entityId]),
@@ -122,7 +123,7 @@ async function insertList(
   );
 }
 
-/** In the order of the hashes, which tells nothing of who is who. */
+/** Returns the hashes in their own order, which does not show the order of people. */
 function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
   const secretKey = createSecretKey(key, 'hex');
   const of = (kind: Person['customerType']) =>
@@ -133,7 +134,7 @@ function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
   return { user_id: of('user_id'), device_id: of('device_id') };
 }
 
-/** Of a round, those to be put now into the buckets of their exporters. */
+/** Lists the lists of a round that are due. */
 export async function listDueLists(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,
@@ -148,7 +149,7 @@ export async function listDueLists(
   );
 }
 
-/** When a list of the round is due next, in milliseconds from now; null: none of them is pending. */
+/** Returns in how many milliseconds the next list of the round is due; null: none is pending. */
 export async function findNextListMs(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,
@@ -178,9 +179,7 @@ export async function listExportersThatWait(
   return rows;
 }
 
-/**
- * Those that an exporter's bucket did not take, of any request, and that could still be put there. The oldest first.
- */
+/** Lists the oldest lists that an exporter's bucket did not take, of any request, and that can still be put. */
 export async function listLeftLists(
   db: Queryable,
   entityId: number,
@@ -197,7 +196,7 @@ export async function listLeftLists(
   );
 }
 
-/** Newest first. */
+/** Lists the newest first. */
 export async function listDeletions(
   db: Queryable,
   entityId: number,
@@ -223,7 +222,7 @@ export async function countDeletions(db: Queryable, entityId: number, exporterId
 
 type ListKey = Pick<ExportDeletion, 'entityId' | 'id'>;
 
-/** A try begins: one that dies with its process counts, too. */
+/** Counts a try of these lists that begins, so that one whose process is killed counts as well. */
 export async function raiseTries(
   db: Queryable,
   entityId: number,
@@ -237,7 +236,7 @@ export async function raiseTries(
   );
 }
 
-/** It lies in the bucket: what it says of people is forgotten here. */
+/** Records that the list is in the bucket, and deletes its hashes. */
 export async function updateNotified(
   db: Queryable,
   { entityId, id }: ListKey,
@@ -251,8 +250,7 @@ export async function updateNotified(
 }
 
 /**
- * Why the bucket did not take it. `againInMs` null: it is given up for now; what it says is kept for the exporter's
- * next run.
+ * Records why the bucket did not take the list. `againInMs` null: given up for now; the exporter's next run puts it.
  */
 export async function updateListError(
   db: Queryable,
@@ -267,7 +265,7 @@ export async function updateListError(
   );
 }
 
-/** The exporter is no more: nobody can be told any more. */
+/** Records that the list can never be put, since its exporter was deleted. */
 export async function updateNeverNotified(db: Queryable, { entityId, id }: ListKey): Promise<void> {
   await db.query(
     `UPDATE export_deletions SET state = 'not_notified', fault = $3, hmacs = NULL, waits_until = NULL
@@ -282,8 +280,8 @@ type KeyRow = Row<'data_exporters', 'identifier' | 'deletionKey'> & { isDeleted:
 type Exporter = { entityId: number; id: number };
 
 /**
- * The key under which lists of whom to delete name people in an exporter's bucket, in hexadecimal; drawn when it is
- * first asked for. Null: the exporter is deleted. Whoever shows it writes that down in the audit log.
+ * Returns the key, in hexadecimal, under which lists name people in an exporter's bucket. Draws it at the first call.
+ * Null: the exporter is deleted. A caller who shows the key writes an audit entry.
  */
 export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter: Exporter): Promise<string | null> {
   const row = await findRow(tx, exporter);
@@ -292,7 +290,7 @@ export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter:
   return secrets.open(sealed, cellOf(exporter, row.identifier));
 }
 
-/** Of two who draw one, the first one's counts. */
+/** Stores a new key, unless another process was first, and returns the stored one. */
 async function drawKey(tx: Queryable, secrets: Secrets, exporter: Exporter, identifier: string): Promise<string> {
   const drawn = secrets.seal(randomBytes(KEY_BYTES).toString('hex'), cellOf(exporter, identifier));
   const row = readRow<Row<'data_exporters', never, { deletionKey: string }>>(

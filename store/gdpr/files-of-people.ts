@@ -6,7 +6,7 @@ import { TextMatches } from './texts-of-people.ts';
 type FilesOfPeople<Match extends { fileKey: string }> = Omit<DescribedLocation, 'columns' | 'otherColumns'> & {
   /** Yields what names these people, or may, once or more often for a file. */
   list(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncIterable<Match>;
-  /** What an archive shows: a record of the person's own, or that a match lies within something; null shows nothing. */
+  /** Returns a record of the person's own, or what a match lies within, for an archive; null shows nothing. */
   shown(match: Match): { own: Record<string, unknown> } | { within: string | null } | null;
   erase: ErasingLocation['erase'];
 };

@@ -1,19 +1,23 @@
+/** Holds, which keep people from being erased: set, released, and applied to requests. */
 import type { HoldKind } from '../../domain/gdpr/gdpr-codes.ts';
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { namedIn, namesOf } from './named-in.ts';
 import type { KnownBy } from './personal-data-location.ts';
-import type { GdprPersonState } from './request-record.ts';
+import { touchRequest } from './progress.ts';
+import { type GdprPersonState, HOLD_RELEASED } from './request-record.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
+import { deleteSharedDevices, listLinkedPeople } from './shared-ids.ts';
 import type { Person } from './tombstones.ts';
 
-/** While it stands, nobody who is known by this id is deleted. */
+/** A hold: while it stands, no person with this id is deleted. */
 export type GdprHold = Person &
   Row<'gdpr_holds', 'identifier' | 'kind' | 'reason' | 'createdAt'> & {
-    /** Null once the account of whoever put it there is gone. */
+    /** Null once the account of the user who set it is deleted. */
     createdBy: { uid: string } | null;
   };
 
@@ -23,7 +27,7 @@ const HOLDS = `SELECT h.identifier, h.customer_type, h.customer_id, h.kind, h.re
 
 export type NewHold = Person & { kind: HoldKind; reason: string; createdBy: number };
 
-/** Null: one of the kind stands for them already. */
+/** Returns null if the person has a hold of this kind. */
 export async function insertHold(
   tx: Tx,
   entityId: number,
@@ -44,7 +48,7 @@ async function findHold(db: Queryable, entityId: number, identifier: string): Pr
   );
 }
 
-/** What was taken away; null: there is none of that name. */
+/** Deletes a hold and returns it; null: there is none of that name. */
 export async function deleteHold(tx: Tx, entityId: number, identifier: string): Promise<GdprHold | null> {
   const hold = await findHold(tx, entityId, identifier);
   const { rowCount } = await tx.query('DELETE FROM gdpr_holds WHERE entity_id = $1 AND identifier = $2', [
@@ -54,7 +58,7 @@ export async function deleteHold(tx: Tx, entityId: number, identifier: string): 
   return rowCount === 1 ? hold : null;
 }
 
-/** Oldest first; of one person alone, where there is one. */
+/** Lists holds, oldest first; only those of `person`, if given. */
 export async function listHolds(
   db: Queryable,
   entityId: number,
@@ -72,13 +76,13 @@ export async function listHolds(
   return { total: counted!.total, holds };
 }
 
-/** Those that stand for any of these people, oldest first. */
+/** Lists the holds on any of these people, oldest first. */
 export async function listHoldsOf(
   db: Queryable,
   entityId: number,
   people: readonly { customerType: string; customerId: string }[],
 ): Promise<Omit<GdprHold, 'identifier' | 'createdBy'>[]> {
-  // By the key of person and kind.
+  // Uses the key of person and kind.
   return readRows(
     await db.query(
       `SELECT h.customer_type, h.customer_id, h.kind, h.reason, h.created_at FROM gdpr_holds h
@@ -88,12 +92,12 @@ export async function listHoldsOf(
   );
 }
 
-/** How many holds a receipt lists. */
+/** Maximum number of holds that a receipt lists. */
 const MAX_LISTED = 200;
 
 /**
- * Returns what a deletion of these people leaves in holds on others, for its request and receipt: those whose reason
- * names one.
+ * Lists holds on others whose reason names one of these people: a deletion leaves these, and its request and receipt
+ * list them.
  */
 export async function listHoldsNaming(
   db: Queryable,
@@ -107,17 +111,15 @@ export async function listHoldsNaming(
   return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
 }
 
-/** Ids of the people of a request: SQL that each question about holds is made of, so that all follow one rule. */
-
-/** Selects `ordinal`, `kind` and `value` of the ids that were asked for or found in a request. Arguments are SQL. */
+/** Selects `ordinal`, `kind` and `value` of the ids that a request names or found. Arguments are SQL. */
 const ownIds = (entityId: string, requestId: string) => `
   SELECT o.ordinal, CASE WHEN o.user_id IS NULL THEN 'device_id' ELSE 'user_id' END AS kind, coalesce(o.user_id, o.device_id) AS value
   FROM gdpr_request_people o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}
   UNION ALL SELECT o.ordinal, o.kind, o.value FROM gdpr_identifiers o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}`;
 
 /**
- * The same with the users of a device that asks for itself, since what they did there is erased with it: a hold on any
- * of these ids keeps the person of this ordinal.
+ * Selects these, and the users of a device that asks for itself, since their data on it is erased as well: a hold on
+ * any of these ids keeps the person of this ordinal.
  */
 const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId, requestId)}
   UNION ALL SELECT o.ordinal, 'user_id', d.user_id
@@ -125,7 +127,7 @@ const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId,
     JOIN device_users d ON d.entity_id = ${entityId} AND d.${OF_ANY_APP} AND d.device_id = o.device_id
   WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId} AND o.user_id IS NULL`;
 
-/** Lists the ordinals of those people of a request that a hold keeps, by any of their ids. */
+/** Lists the ordinals of a request's people with a hold on any of their ids. */
 export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: number): Promise<number[]> {
   await tx.query(LOOK_UP_BY_KEY);
   // Holds are few.
@@ -139,12 +141,9 @@ export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: nu
 
 export type OpenDeletion = Row<'gdpr_requests', 'identifier', { state: 'accepted' | 'running' }>;
 
-/** Stage of a request that waited for a hold, from the release until its workflow looks again. */
-export const HOLD_RELEASED = 'hold released';
-
 /**
- * Notes in requests that one of their people is no longer on hold. The sweep tells their workflows, should the server
- * not come to it. `tx` releases the hold.
+ * Marks requests that waited for a hold as released. The sweep signals their workflows if the server cannot. `tx`
+ * releases the hold.
  */
 export async function noteReleasedHold(tx: Tx, entityId: number, requests: readonly OpenDeletion[]): Promise<void> {
   await tx.query('UPDATE gdpr_requests SET stage = $3 WHERE entity_id = $1 AND identifier = ANY ($2)', [
@@ -154,16 +153,13 @@ export async function noteReleasedHold(tx: Tx, entityId: number, requests: reado
   ]);
 }
 
-/**
- * States of people that count, and which ids of theirs: also of users whose data goes with a device, if holds are asked
- * about.
- */
+/** Which people count, by state, and which of their ids: `holdable` includes users whose data goes with a device. */
 type OpenPeople = { states: readonly GdprPersonState[]; ids: 'own' | 'holdable' };
 
 /**
- * Lists and locks the open requests that delete any of these people, by an id that was asked for or found: those in
- * which such a person is in one of the states. None of them begins until the transaction ends. Leaves out requests that
- * were given up: once staff start one again, it raises its tombstones and looks for holds anew.
+ * Locks and lists the open requests that delete any of these people, by a requested or found id, if the person is in
+ * one of the states. None of them begins until the transaction ends. Leaves out requests that were given up: if staff
+ * start one again, it raises its tombstones and applies holds anew.
  */
 export async function lockOpenDeletions(
   tx: Tx,
@@ -172,7 +168,7 @@ export async function lockOpenDeletions(
   { states, ids }: OpenPeople,
 ): Promise<OpenDeletion[]> {
   const idsOf = ids === 'own' ? ownIds : holdableIds;
-  // By the keys of people and identifiers, of the requests that are open.
+  // Uses the keys of people and identifiers of open requests.
   const { rows } = await tx.query<OpenDeletion>(
     `WITH asked AS (SELECT * FROM unnest($2::text[], $3::text[]) AS a (customer_type, customer_id))
      SELECT r.identifier, r.state FROM gdpr_requests r
@@ -189,9 +185,9 @@ export async function lockOpenDeletions(
 
 export type WaitingPerson = { ordinal: number; kind: 'hold' | 'restriction'; reason: string; since: Date };
 
-/** What the held people of a request are waiting for: of each the hold that has stood longest, if one still does. */
+/** Lists, for the held people of a request, the oldest hold that keeps each of them. */
 export async function listWaitingPeople(db: Queryable, entityId: number, requestId: number): Promise<WaitingPerson[]> {
-  // By the keys of people and identifiers, all of the request; holds are few.
+  // Uses the keys of the request's people and identifiers; holds are few.
   const rows = readRows<
     Row<'gdpr_request_people', 'ordinal'> & Row<'gdpr_holds', 'reason' | 'createdAt'> & { kind: WaitingPerson['kind'] }
   >(
@@ -205,4 +201,59 @@ export async function listWaitingPeople(db: Queryable, entityId: number, request
     ),
   );
   return rows.map(({ ordinal, kind, reason, createdAt: since }) => ({ ordinal, kind, reason, since }));
+}
+
+export type Counted = { going: number; held: number };
+
+/**
+ * Applies holds: marks people on hold as held and releases the others, unless their erasure has begun. Drops devices
+ * that a held person shares with one who is erased, or that others use by now. `tx` holds the request. `refused`:
+ * devices with a tombstone of this request, which stay until it is removed; then they are `letIn`.
+ */
+export async function applyHolds(
+  tx: Tx,
+  key: JobKey,
+  letIn: ReadonlySet<string>,
+): Promise<Counted & { refused: Person[] }> {
+  const counted = await updateHeld(tx, key, await findHeld(tx, key));
+  return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.jobId, letIn) };
+}
+
+/** Lists the ordinals of people with an id on hold, and of all who are linked to one of these. */
+async function findHeld(tx: Tx, { entityId, jobId }: JobKey): Promise<number[]> {
+  const held = new Set(await listOrdinalsOnHold(tx, entityId, jobId));
+  if (held.size === 0) return [];
+  const links = await listLinkedPeople(tx, entityId, jobId);
+  for (let size = 0; size !== held.size;) {
+    size = held.size;
+    for (const pair of links)
+      if (pair.some((ordinal) => held.has(ordinal))) for (const ordinal of pair) held.add(ordinal);
+  }
+  return [...held];
+}
+
+/**
+ * Marks people on hold as held and releases the others, unless their erasure has begun. Returns the number of each.
+ * `tx` holds the request.
+ */
+async function updateHeld(
+  tx: Tx,
+  { entityId, jobId: id }: JobKey,
+  held: readonly number[],
+): Promise<{ going: number; held: number }> {
+  const { rowCount: changed } = await tx.query(
+    `UPDATE gdpr_request_people SET state = CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END
+     WHERE entity_id = $1 AND request_id = $2 AND round IS NULL AND state IN ('pending', 'held')
+       AND state <> CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END`,
+    [entityId, id, held],
+  );
+  if (changed! > 0) await touchRequest(tx, { entityId, jobId: id });
+  const {
+    rows: [counted],
+  } = await tx.query<{ going: number; held: number }>(
+    `SELECT count(*) FILTER (WHERE state = 'pending') AS going, count(*) FILTER (WHERE state = 'held') AS held
+     FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2`,
+    [entityId, id],
+  );
+  return counted!;
 }

@@ -1,3 +1,4 @@
+/** The ids of a request's people: collected from aliases, devices and push tokens, and listed. */
 import type { ORIGINS } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -16,18 +17,18 @@ import {
 import type { KnownBy } from './personal-data-location.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
 
-/** So many ids of a kind are followed of one person, those known first: claims may link any number. */
+/** Maximum number of ids of a kind that are followed for one person, earliest first: claims may link any number. */
 const MAX_IDS_OF_A_PERSON = 1_000;
-/** So many people are gathered in a transaction, and so many ids followed by a statement. */
+/** How many people a transaction collects for, and how many ids a statement follows. */
 const PEOPLE_AT_ONCE = 100;
 
-/** What somebody is known by; `ordinal`: of whom. */
+/** An id of a person; `ordinal` says of which. */
 export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };
 
 /**
- * Gathers what the people of a request are known by who are not treated yet: the ids that were asked for, earlier ids
- * that lead to them, directly and through others; their own devices, and the push tokens of these. What was gathered
- * before stays, and is followed again. What is linked to them by claims that are not followed is noted as left alone.
+ * Collects the ids of a request's people who are not treated: the requested ids, earlier ids that lead to them,
+ * directly or through others, their own devices, and the push tokens of these. Keeps what was collected before, and
+ * follows it again. Stores claims that it does not follow as left alone.
  */
 export async function collectIdentifiers(
   db: Database,
@@ -45,7 +46,7 @@ export async function collectIdentifiers(
   return { added };
 }
 
-/** The same within a transaction, of a request of few people. */
+/** Collects in the caller's transaction, for a request with few people. */
 export async function collectIdentifiersIn(tx: Tx, entityId: number, requestId: number): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);
   const ordinals = await listOpenPeople(tx, entityId, requestId);
@@ -60,7 +61,7 @@ async function listOpenPeople(db: Queryable, entityId: number, requestId: number
   return rows.map(({ ordinal }) => ordinal);
 }
 
-/** In the order of people. Those of people who were treated are gone. */
+/** Lists the ids in the order of people. Those of treated people are deleted. */
 export async function listIdentifiers(db: Queryable, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
   const { rows } = await db.query<Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'value' | 'origin'>>(
     `SELECT ordinal, kind, value, origin FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
@@ -69,15 +70,15 @@ export async function listIdentifiers(db: Queryable, entityId: number, requestId
   return rows.map(({ ordinal, kind, value, origin }) => ({ ordinal, ...knownByOf({ kind, value, origin }), origin }));
 }
 
-/** An id as a request has gathered it. */
+/** An id as a request has collected it. */
 export type GatheredId = Row<'gdpr_identifiers', 'kind' | 'value' | 'origin'>;
 
-/** Returns the id for locations. Nothing but an SDK's word stands for an alias that staff have not confirmed. */
+/** Returns the id as locations take it. An alias that staff have not confirmed is an SDK's claim. */
 export function knownByOf({ kind, value, origin }: GatheredId): KnownBy {
   return { customerType: kind, customerId: value, ...(origin === 'alias' && { isClaimed: true }) };
 }
 
-/** Notes the keyed hash of each person of a request where there is none yet. */
+/** Stores the keyed hash of each person of a request who has none. */
 export async function updateSubjects(
   db: Database,
   secrets: Secrets,
@@ -110,7 +111,10 @@ type Some = { entityId: number; requestId: number; ordinals: number[] };
 
 const STAGES = [collectUserIds, collectDevices, collectTokens];
 
-/** From the ids asked for along the aliases, until nobody new is met. An id that is somebody's already stays theirs. */
+/**
+ * Follows aliases from the requested ids until no new id is found. An id that belongs to a person already stays with
+ * that person.
+ */
 async function collectUserIds(tx: Tx, some: Some): Promise<number> {
   await deleteLeft(tx, some);
   let added = await insertAsked(tx, some);
@@ -125,7 +129,7 @@ async function collectUserIds(tx: Tx, some: Some): Promise<number> {
   return added;
 }
 
-/** What a device itself asks for is all that it has sent, and nothing else. */
+/** Inserts the requested ids. A device's own request covers all that the device has sent, and nothing else. */
 async function insertAsked(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<number> {
   const { rowCount } = await tx.query(
     `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin)
@@ -141,9 +145,8 @@ async function insertAsked(tx: Tx, { entityId, requestId, ordinals }: Some): Pro
 }
 
 /**
- * Whether an id, that several others came from, says nothing of who they are: a device or a guest's account may have
- * been everybody's. Only where all of them are known to be of the request, and one person's if it asks what is known,
- * it belongs to them.
+ * A condition: several users came from the id of alias `u`, so it may be a shared device's or a guest account's. The id
+ * counts as one person's only if all these users are in the request, and are one person if the request is for access.
  */
 const IS_EVERYBODYS = `EXISTS (
   SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = u.previous_id AND o.user_id <> u.user_id AND ${COUNTS('o')}
@@ -153,8 +156,8 @@ const IS_EVERYBODYS = `EXISTS (
         AND (q.request_type = 'delete' OR k.ordinal = met.ordinal)))`;
 
 /**
- * Beside each of these ids in an alias, by both indexes of user_aliases: earlier ids are followed where the alias
- * counts, later ones where staff have confirmed it. What is not followed is left alone, with the reason.
+ * Follows aliases from and to these ids, by both indexes of user_aliases: earlier ids if the alias counts, later ones
+ * if staff have confirmed it. Stores the others as left alone, with the reason.
  */
 async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId[]): Promise<FoundId[]> {
   const { rows } = await tx.query<FoundId>(
@@ -192,10 +195,9 @@ async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId
 }
 
 /**
- * Collects the devices that they used, and that no one beside the people of the request uses, in any app; and those
- * that said themselves that their id came before a person's: another device's word says nothing about a device that is
- * called the same. Here and below each statement looks up keys that it is given: what the planner knows of tables that
- * are just filled leads joins astray.
+ * Collects devices that only people of the request use, in any app, and devices that said themselves that their id came
+ * before a person's: the word of another device says nothing about a device with the same id. Each statement looks up
+ * given keys: the planner's statistics of new tables mislead joins.
  */
 async function collectDevices(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
@@ -241,7 +243,7 @@ const columnsOf = (ids: readonly FoundId[]) =>
 
 async function collectTokens(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
-  // A device that asks for itself may tell of any token: its own row has it, and no other is its own by that.
+  // A device that asks for itself may claim any token: its own row holds it, and no other row becomes its own by it.
   const whole = new Set((await listKnown(tx, some, 'whole_device')).map(({ value }) => value));
   const devices = (await listKnown(tx, some, 'device_id')).filter(({ value }) => !whole.has(value));
   const rows = readRows<Row<'devices', 'deviceId', { pushToken: string }>>(

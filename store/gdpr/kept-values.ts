@@ -10,15 +10,15 @@ import type { GdprRequest } from './request-record.ts';
 import { listUnreadableMails } from './unreadable-mails.ts';
 
 /**
- * Adds to the request what the erasure of people leaves in filters and in reasons of holds, and unreadable mails.
- * Returns these. `tx` holds the request.
+ * Adds to the request what the erasure leaves in filters, in reasons of holds, and in unreadable mails. Returns these.
+ * `tx` holds the request.
  */
 export async function recordKeptValues(
   tx: Tx,
   { entityId, id, keptValues: before }: GdprRequest,
   people: readonly KnownBy[],
 ): Promise<KeptValue[]> {
-  // No mail is searched for ids that are not vouched for.
+  // Mails are not searched for ids that are not vouched for.
   const unreadable = people.some(isVouchedFor) ? await listUnreadableMails(tx) : [];
   const holds = await listHoldsNaming(tx, entityId, people);
   const kept = [...(await listKeptValues(tx, entityId, people)), ...holds, ...unreadable];
@@ -41,7 +41,7 @@ const TABLES = [
   { name: 'funnels', column: 'steps' },
 ] as const;
 
-/** How many objects and keys a receipt lists. */
+/** Maximum number of objects and keys that a receipt lists. */
 const MAX_KEPT_VALUES = 200;
 
 /**

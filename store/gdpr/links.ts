@@ -1,3 +1,6 @@
+/**
+ * Links between ids, for staff: what a request collects or leaves alone and on whose word, and decisions on aliases.
+ */
 import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -5,8 +8,8 @@ import { collectIdentifiersIn, type GdprIdentifier, listIdentifiers } from './id
 import { insertGdprRequest } from './requests.ts';
 
 /**
- * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which
- * app said so first, of an alias. `via` null: whose id led there was erased.
+ * An id that is linked to a person of a request, and why. `leftAlone` null: it belongs to them. `said`: which device of
+ * which app first claimed an alias. `via` null: the id that led there was erased.
  */
 export type Link = Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'via'> & {
   id: string;
@@ -22,7 +25,7 @@ const LINKS = `
   WHERE entity_id = $1 AND request_id = $2 AND (origin <> 'asked' OR kind = 'whole_device')
   UNION ALL SELECT ordinal, kind, value, NULL, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2`;
 
-/** By person, what is theirs before what is left alone; not the ids that were asked for themselves. */
+/** Lists links by person, their own ids before those left alone, without requested ids. */
 export async function listLinks(
   db: Queryable,
   entityId: number,
@@ -32,7 +35,7 @@ export async function listLinks(
   const {
     rows: [counted],
   } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${LINKS}) AS l`, [entityId, requestId]);
-  // An alias by its key, in either direction.
+  // Finds the alias by its key, in either direction.
   const links = readRows(
     await db.query(
       `SELECT l.*, said.app, said.device_id, said.first_seen_at
@@ -65,12 +68,12 @@ function toLink({
   return { ...link, id, leftAlone, said: at === null ? null : { appIdentifier, deviceId, at } };
 }
 
-/** Ends a transaction that only looks. */
+/** Rolls back a transaction of a preview. */
 class Looked extends Error {
   override readonly name = 'Looked';
 }
 
-/** What a request gathers, or would gather that waits for approval. Nothing stays. */
+/** Returns what a request collects, or would collect if it were approved. Rolls everything back. */
 export function previewLinks(
   db: Database,
   entityId: number,
@@ -110,7 +113,7 @@ async function lookAtGathered<T>(
   return found!;
 }
 
-/** A request of one user that is never begun. */
+/** Inserts an access request of one user that never begins. */
 export async function insertPreview(tx: Tx, entityId: number, userId: string): Promise<number> {
   const { id } = await insertGdprRequest(tx, entityId, {
     type: 'access',
@@ -125,9 +128,7 @@ export async function insertPreview(tx: Tx, entityId: number, userId: string): P
   return id;
 }
 
-/**
- * That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff.
- */
+/** An SDK's claim that `previousId` came before `userId`. `witnessed`: it counts without a decision of staff. */
 export type Alias = Row<'user_aliases', 'previousId' | 'userId' | 'witnessed' | 'decision' | 'decidedAt'> & {
   said: Said;
 };
@@ -135,7 +136,7 @@ export type Alias = Row<'user_aliases', 'previousId' | 'userId' | 'witnessed' | 
 const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = u.app_id) AS app,
   u.device_id, u.first_seen_at, u.witnessed, u.decision, u.decided_at`;
 
-/** Those from or to an id, oldest first. */
+/** Lists the aliases from and to an id, oldest first. */
 export async function listAliasesOf(
   db: Queryable,
   entityId: number,
@@ -157,7 +158,7 @@ export async function listAliasesOf(
   return { total: counted!.total, aliases };
 }
 
-/** Null: there is no such alias. A decision of null takes one back. */
+/** Stores a decision on an alias; null revokes it. Returns null if there is no such alias. */
 export async function updateAlias(
   tx: Tx,
   entityId: number,

@@ -1,3 +1,4 @@
+/** Mails about requests, and digests of an app's requests from devices: their rows and recipients. */
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -5,7 +6,7 @@ import { type Digest, WITH_MAILS } from './across-entities.ts';
 import { lockDeviceRequests } from './device-requests.ts';
 import { type GdprRequest, type RequestColumns, toGdprRequest } from './request-record.ts';
 
-/** The one mail of a kind that a request has; its row is made at the first call. */
+/** Returns the mail of a kind of a request, and inserts its row at the first call. */
 export async function upsertGdprMail(
   tx: Queryable,
   { entityId, id, identifier }: Pick<GdprRequest, 'entityId' | 'id' | 'identifier'>,
@@ -23,7 +24,7 @@ export async function upsertGdprMail(
   return rows[0]!;
 }
 
-/** There is nobody to send it to, now: whoever looks for mails to send does not meet it again and again. */
+/** Records that a mail has no recipients now, so that the next search for due mails passes it over. */
 export async function updateNoRecipients(tx: Queryable, entityId: number, mailId: number): Promise<void> {
   await tx.query(
     `UPDATE gdpr_mails SET mail_state = 'not_sent', mail_tries = mail_tries + 1, tried_at = now(), mail_reason = 'there is nobody to tell'
@@ -32,14 +33,14 @@ export async function updateNoRecipients(tx: Queryable, entityId: number, mailId
   );
 }
 
-/** A member `m` of the entity, the user `u`, who may see requests of people: a mail leads to their data. */
+/** A condition: the user `u`, member `m` of the entity, may see privacy requests. A mail leads to people's data. */
 const MAY_BE_TOLD = `(u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`;
-/** Of a mail to all members who may see requests. */
+/** Maximum number of recipients of a mail to all members who may see requests. */
 const MAX_RECIPIENTS = 100;
 
 /**
- * The members of some addresses, compared without regard to case, who may see requests; without any addresses, the
- * first who may.
+ * Lists the members with some addresses, compared without case, who may see requests; without addresses, the first who
+ * may.
  */
 export async function listMembersToNotify(
   db: Queryable,
@@ -55,7 +56,7 @@ export async function listMembersToNotify(
   return rows.map(({ email }) => email);
 }
 
-/** The addresses that the app of a request from a device names now, of members who may see it. */
+/** Lists the addresses that the app of a request names now, if their members may see it. */
 export async function listAppRecipients(
   db: Queryable,
   { entityId, appId }: Pick<GdprRequest, 'entityId' | 'appId'>,
@@ -66,7 +67,7 @@ export async function listAppRecipients(
   return app ? listMembersToNotify(db, entityId, app.gdprEmails) : [];
 }
 
-/** Notes down the recipients of a mail of the request, unless it went already. */
+/** Stores the recipients of a mail in its request, unless the mail was sent. */
 export async function updateRecipients(
   tx: Queryable,
   { entityId, id }: GdprRequest,
@@ -81,8 +82,8 @@ export async function updateRecipients(
 }
 
 /**
- * The address of the user who asked, or who made the service token that did. Null where there is none, or they may no
- * longer see such requests: what is told leads to the data.
+ * Returns the address of the user who made the request, or its service token. Null if there is none, or if they may no
+ * longer see such requests: the mail leads to the data.
  */
 export async function findRequesterEmail(
   db: Queryable,
@@ -103,13 +104,11 @@ export async function findRequesterEmail(
   return rows[0]?.email ?? null;
 }
 
-/** One mail of an app tells of all its requests from devices without a user token. */
-
 const IS_UNSENT = `coalesce(m.mail_state, 'not_sent') = 'not_sent'`;
 const OF_APP = `gdpr_mails m JOIN gdpr_requests r ON r.entity_id = m.entity_id AND r.id = m.request_id
   WHERE m.entity_id = $1 AND r.app_id IS NOT DISTINCT FROM $2::integer AND r.is_unvouched`;
 
-/** Puts what is to be told of an app's requests into its next digest, unless the app had one within the last hour. */
+/** Adds an app's due mails to its next digest, unless the app had one within the last hour. */
 export async function gatherDigest(
   tx: Tx,
   { entityId, appId }: { entityId: number; appId: number | null },
@@ -140,7 +139,7 @@ export async function gatherDigest(
 export type DigestEntry = { mailId: number; kind: GdprMailKind; request: GdprRequest };
 
 /**
- * Returns what a digest tells, in the order of the requests, without those that staff have decided on or released
+ * Lists the entries of a digest in the order of requests, without those that staff have decided on or released
  * meanwhile.
  */
 export async function listDigestEntries(db: Queryable, { entityId, id }: Digest): Promise<DigestEntry[]> {
@@ -157,7 +156,7 @@ export async function listDigestEntries(db: Queryable, { entityId, id }: Digest)
   );
 }
 
-/** Notes down the recipients of a digest in its requests. */
+/** Stores the recipients of a digest in its requests. */
 export async function updateDigestRecipients(
   tx: Queryable,
   { entityId, id }: Digest,
@@ -170,7 +169,7 @@ export async function updateDigestRecipients(
   );
 }
 
-/** Notes what came of a digest in all that it told of. What joined it too late to be told waits for the next. */
+/** Stores a digest's outcome in the mails that it covered. Mails that joined too late wait for the next digest. */
 export async function settleDigest(tx: Tx, { entityId, id }: Digest, told: readonly number[]): Promise<void> {
   await tx.query(
     `UPDATE gdpr_mails m SET mail_state = d.mail_state, mail_reason = d.mail_reason, tried_at = d.tried_at, sent_at = d.sent_at

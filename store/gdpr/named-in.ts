@@ -5,22 +5,23 @@ import type { Secrets } from '../core/secrets.ts';
 import { isVouchedFor } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 
-/** Whether one of the ids, `named`, stands in a text. */
+/** Returns a condition: the id `named` stands in a text. */
 const standsIn = (text: string) =>
   `CASE WHEN position(named.part IN ${text}) > 0 THEN (${text}) COLLATE "default" ~ named.pattern END`;
 
 /**
- * A condition on a text: one of the ids stands in it as a word of its own. The statement's $2 and $3 are what `namesOf`
- * gives. The part spares nearly all texts the pattern, of which Postgres keeps no more than a few at hand: by CASE,
- * since of AND either side may come first. A text that was erased already names nobody, whatever the id.
+ * Returns a condition: one of the ids stands in a text as a word of its own. The statement's $2 and $3 are what
+ * `namesOf` gives. The part spares nearly all texts the pattern, since Postgres caches few patterns; CASE keeps the
+ * order, which AND does not. A text that was erased already names no person.
  */
 export const namedIn = (text: string) => `(${text} <> '${ERASED}' AND EXISTS (
   SELECT FROM unnest($2::text[], $3::text[]) AS named (part, pattern)
   WHERE ${standsIn(text)}))`;
 
 /**
- * The keyed hash of the first person whose row it is by `isOwn`, a condition on `named.id` and `named.type`, or else of
- * the first one who stands in one of the texts. The statement's parameters are what `textNames` gives.
+ * Returns SQL for the keyed hash of the first person who owns the row by `isOwn`, a condition on `named.id` and
+ * `named.type`, or else of the first one who stands in one of the texts. The statement's parameters are what
+ * `textNames` gives.
  */
 export const hashOfNamed = (texts: string[], isOwn: string) => `(
   SELECT named.hash FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) WITH ORDINALITY
@@ -28,7 +29,8 @@ export const hashOfNamed = (texts: string[], isOwn: string) => `(
   WHERE (${isOwn}) OR ${texts.map(standsIn).join(' OR ')} ORDER BY (${isOwn}) DESC NULLS LAST, named.ordinal LIMIT 1)`;
 
 /**
- * The first parameters of a statement with `namedIn`: the entity, a part and a pattern of each id that is vouched for.
+ * Returns the first parameters of a statement with `namedIn`: the entity, a part and a pattern of each id that is
+ * vouched for.
  */
 export function namesOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
   const vouched = people.filter(isVouchedFor).map(({ customerId }) => customerId);
@@ -36,8 +38,8 @@ export function namesOf(entityId: number, people: readonly KnownBy[]): [number, 
 }
 
 /**
- * As `namesOf` for all ids, with part and pattern NULL for an id that is not vouched for; then the ids themselves,
- * their types and keyed hashes.
+ * Returns the same for all ids, with part and pattern NULL for an id that is not vouched for, and the ids, their types
+ * and keyed hashes.
  */
 export function textNames(secrets: Secrets, entityId: number, people: readonly KnownBy[]): TextNames {
   const ofVouched = (tell: (id: string) => string) =>
@@ -63,7 +65,7 @@ export type TextNames = [
 
 type PeopleFinder = (text: string) => KnownBy[];
 
-/** All places are asked with the same people, one after another. */
+/** Finders by people: all locations get the same people, one after another. */
 const finders = new WeakMap<readonly KnownBy[], PeopleFinder>();
 
 /** Returns which of the people may stand in a text: all that `namedIn` would find there, and few others. */
@@ -87,19 +89,19 @@ function createPeopleFinder(all: readonly KnownBy[]): PeopleFinder {
   };
 }
 
-/** Whether something of the id stands in every text as it is. */
+/** Returns whether a part of the id stands unchanged in every text. */
 function isWrittenAsItIs({ customerId }: KnownBy): boolean {
   return partsOf(customerId).length > 0;
 }
 
-/** What `asWritten` takes for a character that is not written as it is, put back. */
+/** Undoes the escapes that `asWritten` allows for. */
 function unescaped(text: string): string {
   return text.replaceAll(/(?<!\\)\\+u([0-9A-Fa-f]{4})|(?:%[0-9A-Fa-f]{2})+/g, (escaped, unit?: string) =>
     unit ? String.fromCharCode(Number.parseInt(unit, 16)) : Buffer.from(escaped.replaceAll('%', ''), 'hex').toString(),
   );
 }
 
-/** What every way of writing leaves as it is. */
+/** Returns the parts of an id that no way of writing changes. */
 function partsOf(id: string): string[] {
   return id.split(/[^A-Za-z0-9_.~-]+/).filter((part) => part !== '');
 }
@@ -108,11 +110,12 @@ function longestPart(id: string): string {
   return partsOf(id).reduce((longest, part) => (part.length > longest.length ? part : longest), '');
 }
 
-/** What may stand before a word though it ends with a letter or digit: an escape of JSON or of an address. */
+/** Escapes of JSON or of an address that may precede a word, though they end with a letter or digit. */
 const ESCAPE_BEFORE = String.raw`\\[bfnrt]|\\u00[01][0-9A-Fa-f]|%[0-9A-Fa-f]{2}`;
 
 /**
- * A regular expression of Postgres that finds an id as it is, in CSV, in JSON, in JSON within JSON, and in an address.
+ * Returns a regular expression for Postgres that finds an id as it is, in CSV, in JSON, in JSON within JSON, and in an
+ * address.
  */
 function patternOf(id: string): string {
   return `(^|[^[:alnum:]_]|${ESCAPE_BEFORE})${[...id].map(asWritten).join('')}($|[^[:alnum:]_])`;
@@ -129,7 +132,7 @@ function asWritten(character: string): string {
   return `(${asItIs(character)}|${escaped}|${inAddress})`;
 }
 
-/** JSON has quotes and backslashes behind backslashes, and some write / so, too; CSV doubles quotes. */
+/** JSON writes quotes and backslashes behind backslashes, and sometimes slashes; CSV doubles quotes. */
 function asItIs(character: string): string {
   if (character === '"') return String.raw`\\*"+`;
   if (character === '\\') return String.raw`\\+`;

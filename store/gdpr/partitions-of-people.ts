@@ -10,14 +10,17 @@ import { idsOfType } from './people-keys.ts';
 import { countRows, type ErasingLocation, type KnownBy, type LocationDependencies } from './personal-data-location.ts';
 import { byUserOrDevice, DEVICE_SUBJECTS, type RowsOfPeople, rowsOfPeople, WHOLE_SUBJECTS } from './rows-of-people.ts';
 
-/** So many rows go in a transaction: a second or two, however their pages lie. */
+/** How many rows a transaction deletes: it takes a second or two, however their pages lie. */
 const ROWS = 20_000;
-/** What a slice of the people is meant to have: well below that, since no two slices have the same. */
+/** How many rows a slice of the people should have: well below that, since slices differ. */
 const ROWS_OF_A_SLICE = 15_000;
-/** How long looking for a slice of them is meant to take. */
+/** How long counting a slice should take. */
 const LOOK_MS = 1_000;
 
-/** Users and devices of the first slice at a partition, and how much larger one may be than the one before. */
+/**
+ * Number of users and devices in the first slice of a partition, and how much larger a slice may be than the one
+ * before.
+ */
 const FIRST_SLICE = 100;
 const GROWTH = 16;
 
@@ -68,21 +71,21 @@ export function partitionsOfPeople({ byDevice, time, ...rows }: RowsInPartitions
 
 type Needed = Pick<LocationDependencies, 'db' | 'tally'>;
 
-/** Rows that are found by an index: those of some ids in a column. */
+/** Rows that an index finds: those with some ids in a column. */
 type Scan = { ids: string[]; column: 'user_id' | PeopleOfPartitions['byDevice']; among?: string; time: string | null };
 
 type NamedPartition = { name: string; table: Partition['table'] };
 
-/** `last`: whose row was the last one of the batch, of which time. */
+/** `last` and `at`: the id and the time of the last row of the batch. */
 type Batch = { gone: number; found: number; last: string | null; at: string | null };
 
 /**
- * Both indexes in one bitmap: each page is read once, in the order of the pages, whether the row is found by user or
- * device.
+ * Uses both indexes in one bitmap: each page is read once, in the order of the pages, whether the row is found by user
+ * or device.
  */
 const BY_BITMAP = ['seqscan', 'indexscan'].map((way) => `SET LOCAL enable_${way} = off`).join(';');
 
-/** It is over before workers of Postgres' own would have begun. */
+/** Without parallel workers: the query ends before they would start. */
 const ALONG_INDEXES = `${LOOK_UP_BY_KEY};SET LOCAL max_parallel_workers_per_gather = 0`;
 
 const rowsOf = ({ byDevice }: PeopleOfPartitions) =>
@@ -90,9 +93,9 @@ const rowsOf = ({ byDevice }: PeopleOfPartitions) =>
     OR ${byDevice} = ANY ($4::text[]))`;
 
 /**
- * Deletes rows partition by partition, in slices of the people that have about a batch of rows each. What went is
- * looked for at once, while its pages are at hand: that marks the entries of the indexes as dead, which spares whoever
- * looks again the pages, by then written and forgotten.
+ * Deletes rows partition by partition, in slices of the people that have about a batch of rows each. Then counts each
+ * slice while its pages are in memory: that marks the entries of the indexes as dead, and spares later scans these
+ * pages.
  */
 async function eraseFromPartitions(deps: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
   let total = 0;
@@ -108,7 +111,7 @@ async function eraseFromPartitions(deps: Needed, entityId: number, people: Peopl
   return total;
 }
 
-/** How many rows there are, in slices that take about as long as LOOK_MS. */
+/** Counts the rows, in slices that take about LOOK_MS. */
 async function countInPartitions({ db }: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
   let total = 0;
   for (const partition of await listNames(db, people)) {
@@ -126,8 +129,8 @@ async function listNames(db: Database, { table }: PeopleOfPartitions): Promise<s
 }
 
 /**
- * Somebody's devices lie about as far along as they do themselves, so that most slices have both. `work` tells by how
- * much the next slice may be larger.
+ * Runs `work` on slices of users and devices. A user's devices lie about as far along as the user, so that most slices
+ * have both. `work` returns by how much the next slice may be larger.
  */
 async function inSlices(
   people: PeopleOfPartitions,
@@ -176,7 +179,7 @@ function deleteSlice(
   );
 }
 
-/** Along the indexes themselves: only so are their entries marked as dead. */
+/** Counts along the indexes: only index scans mark entries as dead. */
 function countSlice({ db }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
   return unlessDropped(
     read(
@@ -197,7 +200,7 @@ function countSlice({ db }: Needed, entityId: number, partition: string, slice: 
 
 const UNDEFINED_TABLE = '42P01';
 
-/** Of a partition whose time was over meanwhile nothing is left. */
+/** Returns 0 if the partition was dropped meanwhile. */
 async function unlessDropped(rows: Promise<number>): Promise<number> {
   try {
     return await rows;
@@ -207,7 +210,7 @@ async function unlessDropped(rows: Promise<number>): Promise<number> {
   }
 }
 
-/** There may be more rows of them than one transaction takes. */
+/** Deletes the rows of a slice that has more than one transaction takes. */
 async function eraseLargeSlice(
   deps: Needed,
   entityId: number,
@@ -229,8 +232,8 @@ function scansOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfParti
 }
 
 /**
- * In batches along an index. Each goes on where the last one ended, id by id and by time: none reads again what is
- * dead, and may still be for hours where somebody reads an old snapshot.
+ * Deletes in batches along an index. Each continues where the last one ended, id by id and by time: none reads again
+ * what is dead, and may still be for hours while a session reads an old snapshot.
  */
 async function eraseAlong(
   { db, tally }: Needed,
@@ -238,7 +241,7 @@ async function eraseAlong(
   partition: NamedPartition,
   scan: Scan,
 ): Promise<number> {
-  // As the index orders them, which has the collation "C".
+  // In the order of the index, which has the collation "C".
   const sorted = [...new Set(scan.ids)]
     .map((id) => Buffer.from(id))
     .toSorted(Buffer.compare)
@@ -257,14 +260,14 @@ async function eraseAlong(
   return total;
 }
 
-/** Found along the index; the pages themselves are gone through in their order. With `after` there is one id. */
+/** Finds rows along the index, and deletes them in the order of their pages. With `after` there is one id. */
 async function deleteBatch(
   tx: Tx,
   entityId: number,
   { name: partition, table }: NamedPartition,
   { ids, column, among = 'true', time, after }: Scan & { after: string },
 ): Promise<Batch> {
-  // Dropped meanwhile: its time was over.
+  // The partition was dropped meanwhile, as its time was over.
   const { rowCount: missing } = await tx.query('SELECT WHERE to_regclass($1) IS NULL', [partition]);
   if (missing === 1) return { gone: 0, found: 0, last: null, at: null };
   await tx.query(LOOK_UP_BY_KEY);

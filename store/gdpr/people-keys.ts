@@ -1,9 +1,10 @@
+/** Ids of people as parameters of statements, and which of them are vouched for. */
 import { CUSTOMER_TYPE_CODE } from '../attributes/attribute-values.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
 
-/** Whether it is an id that values may be kept under. */
+/** Returns whether attribute values may belong to such an id. */
 export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
   return known.customerType === 'user_id' || known.customerType === 'device_id';
 }
@@ -28,7 +29,7 @@ export function knownToSors<T extends KnownBy>(people: readonly T[]): (T & Perso
   return people.filter(isCustomer).filter(isKnown);
 }
 
-/** The ids as rows hold them that name people by type and id in one text: `u` or `d`, and the id. */
+/** Returns an id as rows hold it that name type and id in one text: `u` or `d`, and the id. */
 export function subjectOf({ customerType, customerId }: Person): string {
   return `${customerType === 'user_id' ? 'u' : 'd'}${customerId}`;
 }
@@ -37,12 +38,12 @@ export function idsOfType(people: readonly KnownBy[], type: KnownBy['customerTyp
   return people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
 }
 
-/** The parameters of statements over rows with both: the entity, the user ids, the device ids. */
+/** Returns parameters for rows with users and devices: the entity, user ids, device ids. */
 export function idsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
   return [entityId, idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
 }
 
-/** The same with the devices of which everything is asked for, and the user ids that are vouched for. */
+/** Returns these, and the devices that ask for all that they sent, and the user ids that are vouched for. */
 export function rowIdsOf(
   entityId: number,
   people: readonly KnownBy[],
@@ -54,7 +55,7 @@ export function rowIdsOf(
   ];
 }
 
-/** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */
+/** Returns parameters for rows with a customer's id and type as a code: the entity, ids, types. */
 export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [
@@ -64,25 +65,25 @@ export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknow
   ];
 }
 
-/** The same with the devices of which everything is asked for, as a fourth. */
+/** Returns these, and the devices that ask for all that they sent. */
 export function peopleAndDeviceKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   return [...peopleKeys(entityId, people), idsOfType(people, 'whole_device')];
 }
 
-/** The same with the types as other tables have them, which are texts. */
+/** Returns parameters for rows with a customer's id and type as a text: the entity, ids, types. */
 export function customerKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => customerType)];
 }
 
-/** The keyed hashes of their ids. */
+/** Returns the keyed hashes of people's ids. */
 export function hashesOf(secrets: Secrets, entityId: number, people: readonly KnownBy[]): Buffer[] {
   return people
     .filter(isCustomer)
     .map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
 }
 
-/** The keyed hashes, in hex, of the user ids among them, in the order of `idsOf`. */
+/** Returns the keyed hashes of the user ids in hexadecimal, in the order of `idsOf`. */
 export function hashesOfUsers(secrets: Secrets, entityId: number, people: readonly KnownBy[]): string[] {
   return idsOfType(people, 'user_id').map((id) => secrets.customerHash(entityId, 'user_id', id).toString('hex'));
 }

@@ -7,10 +7,10 @@ import type { Scratch } from '../core/scratch.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 /**
- * An id of a person. Locations are asked with all of them. A row that knows the type of its id matches ids of the same
- * type alone; a free text, which knows none, matches ids that are vouched for (`isVouchedFor`). `whole_device`: the
- * person asks for all that the device has sent, under any name; it comes beside the `device_id`. `isClaimed`: a user id
- * for which an SDK's word alone stands.
+ * An id of a person; locations get all ids of all people. A row that knows the type of its id matches ids of that type
+ * only; a free text, which knows none, matches ids that are vouched for (`isVouchedFor`). `whole_device`: a device asks
+ * for all that it has sent, under any name; it comes beside the `device_id`. `isClaimed`: a user id that rests on an
+ * SDK's word alone.
  */
 export type KnownBy = {
   customerType: CustomerType | 'push_token' | 'whole_device';
@@ -27,18 +27,17 @@ export type LocationDependencies = {
   scratch: Pick<Scratch, 'list' | 'removeGone'>;
   secrets: Secrets;
   tally?: Tally;
-  /** The erasure that asks. Without it a location tells of everything that it has. */
+  /** The erasure that asks. Without it a location counts everything. */
   erasure?: Erasure;
   /**
-   * Texts, push tokens and feeds that came from then on are not counted: these people are kept out of them
-   * (`findErasedTexts`).
+   * Texts, push tokens and feeds from then on are not counted: these people are kept out of them (`findErasedTexts`).
    */
   writtenBefore?: Date | null;
-  /** Where a test may end the process. */
+  /** A point at which a test may end the process. */
   boundary?: (name: string) => void;
 };
 
-/** The tables that files are built from. A person who stands in none of them is in no file but by others' words. */
+/** The tables that files are built from. A person in none of them is in a file only by others' words. */
 export const TABLES_OF_FILES = [
   'attribute_values',
   'customers',
@@ -55,15 +54,15 @@ export const TABLES_OF_FILES = [
 ];
 
 export type Erasure = {
-  /** The request and its round: what was counted once in it is not counted again. */
+  /** The request and its round, in which each file is counted once. */
   round: string;
-  /** Whether this round has erased anything in a table that files are built from. */
+  /** This round has erased something in a table that files are built from. */
   wasInTables: boolean;
   /** When these tables had been erased: files that were begun later hold nothing that these people had there. */
   filesBefore: Date;
 };
 
-/** One table, or one area of the file store, that may hold something about a customer. */
+/** A table, or an area of the file store, that may hold something about a customer. */
 export type PersonalDataLocation = {
   /** A table's name, or a file area's with its `/`. */
   name: string;
@@ -71,19 +70,19 @@ export type PersonalDataLocation = {
   columns: string[];
   /** The other columns of the table. */
   otherColumns: string[];
-  /** It needs to know of the erasure: its files are built from TABLES_OF_FILES. */
+  /** Its files are built from TABLES_OF_FILES, so it needs to know about the erasure. */
   isBuiltFromTables?: boolean;
-  /** What it may hold, in Markdown, for the documentation (docs/privacy.md). */
+  /** Possible contents, in Markdown, for the documentation (docs/privacy.md). */
   holds: string;
-  /** How a person is found there; the same. */
+  /** How a person is found there, in the same way. */
   foundBy: string;
-  /** What erasure does there; the same. */
+  /** Effect of erasure, in the same way. */
   erasedBy: string;
-  /** Rows or files that still tell something about any of these people. */
+  /** Counts rows or files that tell something about any of these people. */
   count(deps: LocationDependencies, entityId: number, people: KnownBy[]): Promise<number>;
-  /** What is told of them, one record a row. */
+  /** Yields what an archive shows of them, one record a row. */
   export(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
-  /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
+  /** Erases it in bounded batches, and returns how many rows or files changed. Null: nothing here names a person. */
   erase: ((deps: LocationDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
 
@@ -100,7 +99,7 @@ export function withColumns({ columns, otherColumns, ...described }: DescribedLo
 /** A location that names people. */
 export type ErasingLocation = PersonalDataLocation & { erase: NonNullable<PersonalDataLocation['erase']> };
 
-/** So many rows go at once. */
+/** How many rows are erased at once. */
 export const BATCH = 5_000;
 
 export async function countRows(db: Queryable, from: string, parameters: unknown[]): Promise<number> {

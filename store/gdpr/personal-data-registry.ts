@@ -25,7 +25,10 @@ const ORDER =
   gdpr_identifiers gdpr_left_identifiers gdpr_request_people gdpr_holds scratch/ audit_log tombstones tombstone_batches
   gdpr_receipts`.split(/\s+/);
 
-/** What must be erased before a location, and why. While one of these fails, the location waits; all others go on. */
+/**
+ * The locations that must be erased before a location, and why. While one of these fails, the location waits; all
+ * others are erased.
+ */
 const AFTER: Record<string, readonly string[]> = {
   // A customer is added for each entry of the log.
   customers: ['attribute_change_log'],

@@ -90,8 +90,8 @@ export const gdprRequestPeople: PersonalDataLocation = {
 };
 
 /**
- * Ends a deletion request that waits for approval, if it only names people whom this one erases. Locks the requests
- * first: one that staff approve at this moment runs as usual.
+ * Ends a deletion request that waits for approval, if this erasure covers all of its people. Locks the requests first:
+ * one that staff approve at this moment runs as usual.
  */
 const END_WAITING = `WITH waiting AS MATERIALIZED (
     SELECT id FROM gdpr_requests WHERE entity_id = $1 AND request_type = 'delete' AND state = 'waiting' AND id IN (

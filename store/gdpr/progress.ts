@@ -1,20 +1,20 @@
+/** How far a request has come: claim, stage, faults, counts of erased rows, rounds, end. */
 import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import { HAS_TURN, lockDeviceRequests } from './device-requests.ts';
-import { HOLD_RELEASED } from './holds.ts';
 import { type Erasure, TABLES_OF_FILES } from './personal-data-location.ts';
-import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
+import { HOLD_RELEASED, type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
 
-/** Requests for access and for deletion stand in one table. */
+/** The kind of job of both types of request, which share a table. */
 const REQUEST: JobKind = 'delete';
 
 /**
- * As `claimJob`, also of one that was treated and is kept. Returns null also for one that waits for approval, was
+ * Claims a request as `claimJob` does, also a treated one. Returns null also for one that waits for approval, was
  * declined, or has to wait for its turn: its stage says so.
  */
-export async function claimGdprRequest(db: Database, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
+export async function claimRequest(db: Database, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
   return write(db, async (tx) => {
     const row = (await hasTurn(tx, ref)) ? await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId) : null;
     return row && toGdprRequest(row);
@@ -35,7 +35,7 @@ export async function lockGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest 
   return row && toGdprRequest(row);
 }
 
-/** As lockGdprRequest, of a step that can't go on without; throws `JobGone`. */
+/** Locks the request, and throws `JobGone` if another workflow has it or it is deleted. */
 export async function holdGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest> {
   const held = await lockGdprRequest(tx, key);
   if (!held) throw new JobGone();
@@ -44,24 +44,24 @@ export async function holdGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest>
 
 const NO_FAULT = 'fault = NULL, fault_since = NULL';
 
-/** What the flow is at, in a word or two; an error that there was is over. Throws `JobGone`. */
+/** Stores what the flow does, in a word or two, and clears its fault. Throws `JobGone`. */
 export async function updateStage(db: Queryable, key: JobKey, stage: string): Promise<void> {
   await updateJob(db, REQUEST, key, `stage = $4, ${NO_FAULT}`, [stage]);
 }
 
-/** Until a hold is released, or was since the people on hold were looked for. Throws `JobGone`. */
-export async function updateWaitsForHolds(db: Queryable, key: JobKey): Promise<void> {
+/** Stores that the request waits for holds, unless one was released since holds were applied. Throws `JobGone`. */
+export async function waitForHolds(db: Queryable, key: JobKey): Promise<void> {
   await updateJob(db, REQUEST, key, `stage = CASE stage WHEN $4 THEN stage ELSE 'on hold' END, ${NO_FAULT}`, [
     HOLD_RELEASED,
   ]);
 }
 
-/** What keeps it, without values. Throws `JobGone`. */
+/** Stores what keeps the request, without values. Throws `JobGone`. */
 export async function updateGdprError(db: Queryable, key: JobKey, fault: string): Promise<void> {
   await updateJob(db, REQUEST, key, 'fault = $4, fault_since = coalesce(fault_since, now())', [fault]);
 }
 
-/** Takes the request from its workflow, until staff start it again. `fault` says why, and replaces its other faults. */
+/** Gives up the request until staff start it again. `fault` says why, and replaces its other faults. */
 export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): Promise<void> {
   await updateJob(
     db,
@@ -74,7 +74,7 @@ export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): 
 }
 
 /**
- * Names a location that could not be erased, and why, without values; `since` stays that of the first failure. Throws
+ * Stores that a location could not be erased, and why, without values; `since` stays that of the first failure. Throws
  * `JobGone`.
  */
 export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
@@ -88,7 +88,7 @@ export async function updateLocationFault(db: Queryable, key: JobKey, location: 
   );
 }
 
-/** Does nothing for a location without a fault. */
+/** Clears the fault of a location, if it has one. */
 export async function deleteLocationFault(
   db: Queryable,
   { entityId, jobId, generation }: JobKey,
@@ -102,8 +102,8 @@ export async function deleteLocationFault(
 }
 
 /**
- * So many rows or files went at a location, in the transaction in which they go. Throws `JobGone`: then nothing goes.
- * Nothing changes that an index has, so that batch after batch changes the row in its page.
+ * Adds to the count of rows or files erased in a location, in the transaction that erases them. Throws `JobGone`, which
+ * rolls that back. Changes no indexed column, so that the row stays in its page.
  */
 export async function addErased(tx: Queryable, key: JobKey, location: string, rows: number): Promise<void> {
   if (rows === 0) return;
@@ -118,13 +118,13 @@ export async function addErased(tx: Queryable, key: JobKey, location: string, ro
 }
 
 /**
- * Returns what locations need to know of an erasure. `begins`: files are about to be erased, after the tables that they
- * are built from; the time stays the same then until one of these tables has something again. Throws `JobGone`.
+ * Returns what locations need to know about an erasure. `begins`: files are about to be erased, after the tables that
+ * they are built from; the time then stays the same until one of these tables has something again. Throws `JobGone`.
  */
 export async function findErasure(db: Database, key: JobKey, begins = false): Promise<Erasure> {
   return write(db, async (tx) => {
     const { identifier, round, erased } = await holdGdprRequest(tx, key);
-    // Dates have milliseconds: no file that was begun before may count as later.
+    // Dates have milliseconds: an earlier file must not count as later.
     const {
       rows: [at],
     } = await tx.query<{ files_before: Date }>(
@@ -142,43 +142,17 @@ export async function findErasure(db: Database, key: JobKey, begins = false): Pr
   });
 }
 
-/** What a look at all locations found. Throws `JobGone`. */
+/** Stores what a scan of all locations found. Throws `JobGone`. */
 export async function updateSurvivors(db: Queryable, key: JobKey, survivors: Record<string, number>): Promise<void> {
   await updateJob(db, REQUEST, key, 'survivors = $4, looked_at = now()', [JSON.stringify(survivors)]);
 }
 
-/** Some of its people are at something else: whoever polls for news is told. `tx` holds the request. */
+/** Sets `updated_at`, so that pollers see the change. `tx` holds the request. */
 export async function touchRequest(tx: Tx, { entityId, jobId: id }: Pick<JobKey, 'entityId' | 'jobId'>): Promise<void> {
   await tx.query('UPDATE gdpr_requests SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/**
- * Of the people of whom nothing was taken yet those on hold are held, the others go on. Tells how many there
- * are of each. `tx` holds the request.
- */
-export async function updateHeld(
-  tx: Tx,
-  { entityId, jobId: id }: JobKey,
-  held: readonly number[],
-): Promise<{ going: number; held: number }> {
-  const { rowCount: changed } = await tx.query(
-    `UPDATE gdpr_request_people SET state = CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END
-     WHERE entity_id = $1 AND request_id = $2 AND round IS NULL AND state IN ('pending', 'held')
-       AND state <> CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END`,
-    [entityId, id, held],
-  );
-  if (changed! > 0) await touchRequest(tx, { entityId, jobId: id });
-  const {
-    rows: [counted],
-  } = await tx.query<{ going: number; held: number }>(
-    `SELECT count(*) FILTER (WHERE state = 'pending') AS going, count(*) FILTER (WHERE state = 'held') AS held
-     FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2`,
-    [entityId, id],
-  );
-  return counted!;
-}
-
-/** From here on a hold comes too late for those of this round: what is theirs begins to go. `tx` holds the request. */
+/** Begins the erasure of this round's people: a later hold comes too late for them. `tx` holds the request. */
 export async function beginErasing(tx: Tx, { entityId, id, round }: GdprRequest): Promise<void> {
   await tx.query(
     `UPDATE gdpr_request_people SET round = $3 WHERE entity_id = $1 AND request_id = $2 AND state = 'pending' AND round IS NULL`,
@@ -187,7 +161,7 @@ export async function beginErasing(tx: Tx, { entityId, id, round }: GdprRequest)
   await tx.query('UPDATE gdpr_requests SET erasing_since = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** Since when the round of a request erases; null of one that began before this was noted. */
+/** Returns since when the round erases; null for a round of a version that did not store it. */
 export async function findErasingSince(
   db: Queryable,
   { entityId, jobId }: Pick<JobKey, 'entityId' | 'jobId'>,
@@ -199,8 +173,8 @@ export async function findErasingSince(
 }
 
 /**
- * The people of the round are treated, and what they were known by is gone; another round begins where some are left.
- * Tells whether any are. `tx` holds the request.
+ * Marks the round's people as treated and deletes their ids. Begins another round if people are left; returns whether
+ * none are. `tx` holds the request.
  */
 export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Promise<{ isLast: boolean }> {
   const { rows } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
@@ -223,7 +197,7 @@ export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Pr
   return { isLast: rowCount === 0 };
 }
 
-/** All of its people are treated: it is kept for a week more. Of one that is treated already nothing changes. */
+/** Marks the request as treated, and keeps it for another week. Does nothing for an ended one. */
 export async function treatRequest(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + ${KEPT_FOR}, updated_at = now(),
@@ -233,7 +207,7 @@ export async function treatRequest(tx: Queryable, entityId: number, id: number):
   );
 }
 
-/** With its people, their identifiers and its mails. The archives that are files go after the commit. */
+/** Deletes a request with its people, their ids and its mails. Its archives are deleted after the commit. */
 export async function deleteGdprRequest(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

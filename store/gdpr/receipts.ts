@@ -1,3 +1,4 @@
+/** Signed receipts of requests: inserted once a round, listed by request and by person. */
 import type { Row } from '../core/camel-row.ts';
 import { signDocument } from '../../domain/core/signed-document.ts';
 import type { GdprReceipt, NewReceipt, UnsignedReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
@@ -6,14 +7,14 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { GdprRequest } from './request-record.ts';
 
-/** In the order in which they were issued. */
+/** Receipts of a request, and of people by their keyed hashes. */
 const OF_REQUEST = 'SELECT document FROM gdpr_receipts WHERE entity_id = $1 AND request_identifier = $2';
 const OF_PEOPLE = `FROM gdpr_receipts WHERE entity_id = $1
   AND subjects && ARRAY(SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`;
 
 /**
- * Signs what was done in a round of a request, and keeps it for ever; of a round that has its receipt, that one stays.
- * It is found by its subjects and by `otherHashes`, of what else they were known by.
+ * Signs and inserts the receipt of a round, which is kept for good; a round that has its receipt keeps it. People find
+ * it by its subjects and by `otherHashes`, of their other ids.
  */
 export async function insertReceipt(
   tx: Queryable,
@@ -62,7 +63,7 @@ export async function insertReceipt(
   return JSON.parse(rows[0]!.document) as GdprReceipt;
 }
 
-/** Those of a request, one a round; also once the request itself is gone. */
+/** Lists the receipts of a request, one a round, also once the request is deleted. */
 export async function listReceipts(db: Queryable, entityId: number, requestIdentifier: string): Promise<GdprReceipt[]> {
   const { rows } = await db.query<Row<'gdpr_receipts', 'document'>>(`${OF_REQUEST} ORDER BY round`, [
     entityId,
@@ -71,7 +72,7 @@ export async function listReceipts(db: Queryable, entityId: number, requestIdent
   return rows.map(({ document }) => JSON.parse(document) as GdprReceipt);
 }
 
-/** Those that tell of any of these people, by their keyed hashes; the newest first. */
+/** Lists the receipts of any of these people, by their keyed hashes; the newest first. */
 export async function listReceiptsOf(
   db: Queryable,
   entityId: number,
@@ -94,13 +95,13 @@ function hex(hashes: readonly Buffer[]): string[] {
   return hashes.map((hash) => hash.toString('hex'));
 }
 
-/** A moment that the database tells: what is compared with the beginnings of its transactions. */
+/** Returns the time of the database's clock, to compare with the start of transactions. */
 export async function findNow(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
   return rows[0]!.now;
 }
 
-/** Who asked, as they are known outside: a user's uid or a service token's identifier; null where neither is left. */
+/** Returns a user's uid or a service token's identifier; null if it was deleted. */
 export async function findRequesterName(
   db: Queryable,
   { entityId, requester: { kind, id } }: Pick<GdprRequest, 'entityId' | 'requester'>,

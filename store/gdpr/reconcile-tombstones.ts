@@ -1,3 +1,4 @@
+/** Makes database and file store agree on tombstones at start-up, after either went back to a backup. */
 import type { TombstoneBatch } from '../../domain/gdpr/tombstone-batch.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Tx, write } from '../core/database.ts';
@@ -7,29 +8,28 @@ import { eraseRestoredPeople } from './restored-people.ts';
 import { lockBatches, putTombstoneBatch, readTombstoneBatchFile, TOMBSTONES_AREA } from './tombstone-batches.ts';
 
 export type Reconciled = {
-  /** Batches that only the file store had, as after the database went back to a backup. */
+  /** Batches that only the file store had, as after a restore of the database. */
   restored: number;
-  /** Those that only the database had. */
+  /** Batches that only the database had. */
   written: number;
-  /** Files of entities that the database does not know, and such as hold no batch. */
+  /** Files of unknown entities, and files that hold no batch. */
   unknown: number;
   unreadable: number;
-  /** Who came back with the database, and is erased again. */
+  /** People who came back with the database, and are erased again. */
   people: number;
 };
 
 type Dependencies = { db: Database; files: Files; secrets: Secrets };
 
-/** One process at a time; any number that no other program takes as an advisory lock of this database. */
+/** The advisory lock of reconciliation. Any number that no other program takes as an advisory lock of this database. */
 const RECONCILE_LOCK = 5_717_023_443;
 const KEYS_A_PAGE = 2_000;
 const FILES_AT_ONCE = 16;
 
 /**
- * Database and file store have the same tombstones from here on, whichever of them was lost or went back to a backup:
- * the newest batch that names somebody counts. Whoever came back with the database is written down to be erased again.
- * A process that is killed meanwhile leaves to the next what it had not done. Before anything is served; costs a
- * listing when nothing is to do.
+ * Makes database and file store agree on tombstones: for each person the newest batch counts. Requests the deletion of
+ * erased people who came back with the database. A later start completes what a killed process has left. Runs before
+ * anything is served; costs a listing if nothing is to do.
  */
 export async function reconcileTombstones({ db, files, secrets }: Dependencies): Promise<Reconciled> {
   const session = await db.connect();
@@ -105,9 +105,7 @@ async function takeFromFiles(
 
 type BatchFile = { key: string; batch: TombstoneBatch };
 
-/**
- * Of everybody named the newest batch that the database knows by now counts; a later page may still have a newer one.
- */
+/** Applies batches: for each person the newest known batch counts; a later page may have a newer one. */
 async function takeBatches(tx: Tx, entityId: number, found: BatchFile[]): Promise<void> {
   await lockBatches(tx, entityId);
   for (const {
@@ -134,7 +132,7 @@ async function takeBatches(tx: Tx, entityId: number, found: BatchFile[]): Promis
     [entityId, named],
   );
   if (rows[0]!.raised > 0) return;
-  // As of one whose process was killed before its commit, and that was raised again: nobody had come back.
+  // A batch of a process that was killed before its commit: its tombstones were raised again, so no person came back.
   await tx.query('UPDATE tombstone_batches SET search_pending = false WHERE entity_id = $1 AND key = ANY ($2)', [
     entityId,
     found.map(({ key }) => key),

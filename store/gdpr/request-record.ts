@@ -1,15 +1,19 @@
+/** The records of requests and their people, and the columns that they come from. */
 import type { Row } from '../core/camel-row.ts';
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 
 export type GdprRequestType = 'access' | 'delete';
-/** `restore`: somebody came back with a restored backup, and is erased again. */
+/** `restore`: a restored backup brought a person back, who is erased again. */
 export type GdprSource = 'api' | 'sdk' | 'restore';
 export type GdprRequestState = 'waiting' | 'accepted' | 'running' | 'treated' | 'declined';
 
-/** Not yet treated, and neither declined: as the index gdpr_requests_under_way has it. */
+/** A condition: neither treated nor declined, as in the index gdpr_requests_under_way. */
 export const UNDER_WAY = `state IN ('waiting', 'accepted', 'running')`;
-/** So long what was found, and that it was asked for, can be looked up once all is done or declined. */
+/** How long a request is kept once it is treated or declined. */
 export const KEPT_FOR = `interval '7 days'`;
+
+/** Stage of a request that waited for a hold, from the release until its workflow looks again. */
+export const HOLD_RELEASED = 'hold released';
 
 /** `held`: on hold; `building`: an archive is being written. */
 export type GdprPersonState = 'pending' | 'held' | 'building' | 'treated';
@@ -38,13 +42,13 @@ export type GdprRequest = Row<
   | 'faultSince'
   | 'givenUpAt',
   {
-    /** In this round: how many rows or files, by location. */
+    /** Number of rows or files erased in this round, by location. */
     erased: Record<string, number>;
-    /** By location, as the last look found them. */
+    /** Number of rows or files left, by location, in the last scan. */
     survivors: Record<string, number>;
-    /** What stayed in filters, of all rounds that have ended. */
+    /** Values that ended rounds have left in filters. */
     keptValues: KeptValue[];
-    /** What keeps single locations, by their names; the others go on. `since` is an ISO 8601 time. */
+    /** Faults of single locations, by name, which hold up no other location. `since` is an ISO 8601 time. */
     locationFaults: Record<string, { since: string; reason: string }>;
   }
 > & { type: GdprRequestType; requester: { kind: 'user' | 'service_token' | 'device' | 'system'; id: number | null } };
@@ -77,6 +81,6 @@ export function toGdprPerson({
   archiveSha256: sha256,
   ...person
 }: PersonColumns): GdprPerson {
-  // While one is being written there is a key, and nothing to be had under it.
+  // While an archive is being written it has a key, but cannot be downloaded.
   return { ...person, archive: bytes === null ? null : { key: key!, bytes, sha256: sha256! } };
 }

@@ -1,3 +1,4 @@
+/** Privacy requests and their people: inserted, found, listed, decided on. */
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -17,18 +18,18 @@ import {
 export type NewGdprRequest = {
   type: GdprRequestType;
   source: GdprSource;
-  /** Of one from a device. */
+  /** The app of a request from a device. */
   appId: number | null;
   requester: GdprRequest['requester'];
   skipEmail: boolean;
-  /** Who is to be told, as far as it is known when it is asked: people who work with Millrace. */
+  /** The recipients of mails, as far as they are known yet: users of Millrace. */
   emails: readonly string[];
   state: Extract<GdprRequestState, 'waiting' | 'accepted'>;
-  /** In the order in which they were asked for, each of them once. */
+  /** In the order of the request, each once. */
   people: readonly Pick<GdprPerson, 'userId' | 'deviceId'>[];
 };
 
-/** The request and its people, however many, in one statement. */
+/** Inserts a request and its people in one statement. */
 export async function insertGdprRequest(
   tx: Queryable,
   entityId: number,
@@ -68,10 +69,10 @@ export async function insertGdprRequest(
   return made!;
 }
 
-/** One whose week is over counts as gone, though it may not be discarded yet. */
+/** A condition: an expired request counts as gone before the sweep deletes it. */
 const SHOWN = '(r.expires_at IS NULL OR r.expires_at > now())';
 
-/** Null when there is none, or its week is over. */
+/** Returns null if there is none, or if it has expired. */
 export async function findGdprRequest(
   db: Queryable,
   entityId: number,
@@ -86,7 +87,7 @@ export async function findGdprRequest(
   );
 }
 
-/** As it lies there, expired or not. */
+/** Returns a request, expired or not. */
 export async function findGdprRequestById(db: Queryable, entityId: number, id: number): Promise<GdprRequest | null> {
   return readRow(
     await db.query('SELECT * FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]),
@@ -94,7 +95,7 @@ export async function findGdprRequestById(db: Queryable, entityId: number, id: n
   );
 }
 
-/** In the order in which they were asked for. */
+/** Lists the people in the order of the request. */
 export async function listGdprPeople(db: Queryable, entityId: number, requestId: number): Promise<GdprPerson[]> {
   return readRows(
     await db.query('SELECT * FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal', [
@@ -110,7 +111,7 @@ export type GdprFilter = { type: GdprRequestType | null; state: GdprRequestState
 const FILTERED = `r.entity_id = $1 AND ($2::text IS NULL OR r.request_type = $2) AND ($3::text IS NULL OR r.state = $3)
   AND ($4::text IS NULL OR r.source = $4) AND ${SHOWN}`;
 
-/** Newest first. */
+/** Lists the newest first. */
 export async function listGdprRequests(
   db: Queryable,
   entityId: number,
@@ -146,7 +147,7 @@ export async function countGdprRequests(
 
 export type PeopleCounts = { people: number; treated: number; held: number };
 
-/** How many people some requests have, by the request's id; one that has none left is not in it. */
+/** Counts the people of some requests, by the request's id; a request without people has no entry. */
 export async function countPeopleOfRequests(
   db: Queryable,
   entityId: number,
@@ -161,16 +162,14 @@ export async function countPeopleOfRequests(
   return new Map(rows.map(({ request_id: id, ...counts }) => [id, counts]));
 }
 
-/**
- * Decides on a request that waits, or lets one go on that was given up. Null: there is no such request of that name.
- */
+/** Decides on a waiting request, or restarts one that was given up. Returns null if there is no such request. */
 export async function updateDecision(
   tx: Tx,
   entityId: number,
   identifier: string,
   { state, decidedBy }: { state: 'accepted' | 'declined'; decidedBy: number },
 ): Promise<GdprRequest | null> {
-  // Of two that decide at once, the second finds that it waits no more.
+  // Of two decisions at once, the second finds that the request no longer waits.
   return readRow(
     await tx.query(
       `UPDATE gdpr_requests SET state = $3, decided_by = $4, decided_at = now(), updated_at = now(), given_up_at = NULL,
@@ -184,25 +183,25 @@ export async function updateDecision(
   );
 }
 
-/** A person of a request, as those who poll for news see it. */
+/** A person of a request, as `latest_requests` shows it. */
 export type PolledPerson = {
   request: Pick<GdprRequest, 'identifier' | 'type' | 'source' | 'emails' | 'receivedAt'>;
-  /** Of one from a device: the identifier of its app, while there is one. */
+  /** The identifier of the app of a request from a device, while the app exists. */
   app: string | null;
   person: GdprPerson;
-  /** When the mail that it is done was sent. */
+  /** When the mail about its end was sent. */
   forwardedAt: Date | null;
 };
 
 export type LatestFilter = { users: string[] | null; types: readonly GdprRequestType[]; since: Date; limit: number };
 
-/** People of requests that changed since then, those that changed last first; of users alone where they are named. */
+/** Lists people of requests that changed since a time, latest change first; only some users, if given. */
 export async function listLatestRequests(
   db: Queryable,
   entityId: number,
   { users, types, since, limit }: LatestFilter,
 ): Promise<PolledPerson[]> {
-  // By gdpr_people_by_user, else by gdpr_requests_by_update and the people of one request after the other.
+  // Uses the index gdpr_people_by_user, or gdpr_requests_by_update and the people of each request.
   const from = users
     ? 'gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id'
     : `gdpr_requests r CROSS JOIN LATERAL (

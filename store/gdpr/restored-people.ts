@@ -1,3 +1,4 @@
+/** Finds erased people who came back with a restored backup, and requests their deletion again. */
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
@@ -18,13 +19,10 @@ const IDS_A_PAGE = 5_000;
 const BODIES_A_PAGE = 4;
 const PEOPLE_A_REQUEST = 100;
 
-/** An id by itself; an id after the letter of its type, `u` or `d`. */
+/** A column with an id, or with an id behind the letter of its type, `u` or `d`. */
 type Holds = Person['customerType'] | 'either type' | 'a subject';
 
-/**
- * By table: the columns that hold an id, and of which type. `customers` and other tables that name the type in a column
- * follow below.
- */
+/** Columns that hold an id, and its type, by table. Tables that name the type in a column follow below. */
 export const ID_COLUMNS: Record<string, Record<string, Holds>> = {
   devices: { device_id: 'device_id', current_user_id: 'user_id', last_user_id: 'user_id', verified_user_id: 'user_id' },
   device_users: { user_id: 'user_id', device_id: 'device_id' },
@@ -47,7 +45,7 @@ const TYPE_BY_CODE = "CASE customer_type WHEN 0 THEN 'user_id' ELSE 'device_id' 
 const ASKED = `FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = p.request_id
   WHERE p.entity_id = $1 AND r.request_type = 'access'`;
 
-/** Every id that a table of the entity ($1) holds as one. NULL for `type`: it may be of either. */
+/** Every id in an id column of the entity ($1). NULL for `type`: either type. */
 const IDS = [
   ...['customers', 'attribute_values', 'dry_run_sets', 'dry_run_ids'].map(
     (table) => `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM ${table} WHERE entity_id = $1`,
@@ -69,10 +67,7 @@ function typeAndId(column: string, holds: Holds): string {
   return `${holds === 'either type' ? 'NULL' : `'${holds}'`}, ${column}`;
 }
 
-/**
- * JSON in which staff and integrations name people: any text in it may be an id. What other texts hold is no id of its
- * own.
- */
+/** JSON in which staff and integrations name people: any text in it may be an id. Other texts hold no id by itself. */
 const JSON_TEXTS = [
   ['segments', 'filters'],
   ['campaigns', 'filters'],
@@ -86,8 +81,8 @@ const JSON_TEXTS = [
   .join('\n  UNION ALL ');
 
 /**
- * Whoever was erased after the backup that the database went back to is in it again. They are found by hashing every id
- * there is, and become deletion requests, which the sweep starts; how many they are. `session` may take its time.
+ * Finds people who were erased after the backup that the database went back to, by hashing every id there is. Inserts
+ * deletion requests for them, which the sweep starts, and returns how many they are. `session` may take its time.
  */
 export async function eraseRestoredPeople({ db, secrets }: Dependencies, session: Tx): Promise<number> {
   const rows = readRows<Row<'tombstone_batches', 'entityId'> & { keys: string[] }>(
@@ -133,7 +128,7 @@ async function findSought({ session, secrets }: Search, entityId: number): Promi
   return [...found.values()];
 }
 
-/** In pages, whichever way is the fastest through all of it. */
+/** Yields the rows in pages. */
 async function* readOnce<Row extends object>(
   session: Tx,
   entityId: number,
@@ -150,7 +145,7 @@ async function* readOnce<Row extends object>(
   await session.query('COMMIT');
 }
 
-/** The texts of a JSON value, as far as they can be ids. */
+/** Returns the texts of a JSON value that may be ids. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return value === '' || isLongerThan(value, MAX_CODE_POINTS) ? [] : [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
@@ -175,7 +170,7 @@ async function filterSought({ session, secrets }: Search, entityId: number, peop
   return rows.map(({ hash }) => byHash.get(hash)!);
 }
 
-/** Of the values that wait in feeds. */
+/** Yields the people of values that wait in feeds. */
 async function* listWaitingPeople(session: Tx, entityId: number): AsyncGenerator<Person[]> {
   for (let after = 0; ;) {
     const { rows } = await session.query<Row<'feed_requests', 'id', { body: string }>>(
@@ -216,7 +211,9 @@ async function insertRequests(tx: Tx, entityId: number, found: Person[], keys: s
   ]);
 }
 
-/** Who is still to be erased again, and by how many requests. By gdpr_requests_under_way. */
+/**
+ * Counts the people who came back and are not erased yet, and their requests. Uses the index gdpr_requests_under_way.
+ */
 export async function countRestoredPeople(db: Queryable): Promise<{ people: number; requests: number }> {
   const { rows } = await db.query<{ people: number; requests: number }>(
     `SELECT count(*) AS people, count(DISTINCT (r.entity_id, r.id)) AS requests

@@ -1,4 +1,4 @@
-/** Builders of locations each of whose rows belongs to one person, whose id stands in a column. */
+/** Builders of locations whose rows belong to one person each, with the person's id in a column. */
 import { cursorRows } from '../core/cursor-rows.ts';
 import { read, write } from '../core/database.ts';
 import { changeRows, inBatches } from '../core/in-batches.ts';
@@ -26,7 +26,7 @@ export type RowsOfPeople = ShownRows & {
    * ask for all that they sent, and $5 user ids that are vouched for.
    */
   found: string;
-  /** What erasure sets in the row `r` instead of deleting it; $6 has the hashes of the users of $2. */
+  /** Columns that erasure sets in the row `r` instead of deleting it; $6 has the hashes of the users of $2. */
   emptied?: string;
 };
 
@@ -110,7 +110,7 @@ type RowsOfCustomers = ShownRows & {
 /** A condition on a customer's id and type. $3 holds the types as codes. */
 export const OF_CUSTOMERS = '(r.customer_id, r.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))';
 
-/** Makes a location each of whose rows belongs to one customer; erasure deletes the rows. */
+/** Makes a location whose rows belong to one customer each; erasure deletes the rows. */
 export function rowsOfCustomers({
   where = OF_CUSTOMERS,
   parameters = (entityId, people) => peopleKeys(entityId, knownToSors(people)),

@@ -1,3 +1,4 @@
+/** Ids that people of a request share with others: which are left alone, and which get tombstones. */
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
@@ -8,19 +9,15 @@ import { OF_ANY_APP } from './rows-of-people.ts';
 import type { Person } from './tombstones.ts';
 
 /**
- * Of what people of a request are known by: what they share with each other, and with whoever is to stay as they are.
- */
-
-/**
- * An alias that counts: staff have confirmed it, or a device that alone had used the earlier id said so, and they have
- * not refused it.
+ * A condition: the alias counts. Staff have confirmed it, or a device that alone had used the earlier id said so and
+ * staff have not refused it.
  */
 export const COUNTS = (alias: string) =>
   `(${alias}.decision = 'confirmed' OR ${alias}.decision IS NULL AND ${alias}.witnessed)`;
 
 /**
- * Whether a System of Records that is no app's own knows the earlier id of the alias `u`: it is a customer then, and no
- * earlier id of somebody else.
+ * A condition: a System of Records other than an app's knows the earlier id of the alias `u`, so it belongs to a
+ * customer.
  */
 export const IS_CUSTOMER = `EXISTS (
   SELECT FROM systems_of_records s CROSS JOIN LATERAL (
@@ -29,8 +26,8 @@ export const IS_CUSTOMER = `EXISTS (
   WHERE s.entity_id = $1 AND s.type <> 'app' AND s.deleted_at IS NULL)`;
 
 /**
- * Those of some devices that somebody else uses, too. People of the request who are treated along with that person do
- * not count: either are on hold, or neither.
+ * Returns which of some devices another person uses. People of the request who are erased together with the device's
+ * person do not count: either all are held, or none.
  */
 export async function listShared<T extends FoundId>(
   tx: Queryable,
@@ -67,7 +64,7 @@ export async function listShared<T extends FoundId>(
   );
 }
 
-/** What a device has sent is asked for by itself, whichever users it had. */
+/** Returns the devices that did not ask for themselves: those are covered whichever users they had. */
 async function withoutWhole<T extends FoundId>(
   tx: Queryable,
   entityId: number,
@@ -83,10 +80,7 @@ async function withoutWhole<T extends FoundId>(
   return whole.size === 0 ? devices : devices.filter(({ value }) => !whole.has(value));
 }
 
-/**
- * Who of a request can't be told apart, as pairs of ordinals: a followed alias is between them, or both were asked for
- * by one id.
- */
+/** Lists pairs of ordinals of people who are linked: by an alias that is followed, or by the same requested id. */
 export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ one: number; other: number }>(
@@ -105,9 +99,9 @@ export async function listLinkedPeople(tx: Tx, entityId: number, requestId: numb
 }
 
 /**
- * Lets go of devices, and of their tokens, of people of whom nothing is gone yet: that somebody else uses by now, or
- * that somebody uses who is on hold, or, if they are on hold, of whoever is not. Gives those that stay for now, since
- * the request has raised their tombstones: these have to be taken away first, and the devices be `letIn` then.
+ * Drops devices and their tokens from people whose erasure has not begun: devices that others use by now, or that held
+ * and erased people share. Returns devices with a tombstone of this request, which stay for now: their tombstones must
+ * be removed first; then they are `letIn`.
  */
 export async function deleteSharedDevices(
   tx: Tx,
@@ -154,11 +148,8 @@ async function deleteDevices(tx: Tx, entityId: number, requestId: number, device
   );
 }
 
-/**
- * Of whom nothing is taken in from now on: the ids of people who are not on hold. Not a device that somebody else uses
- * by now, and did not when it was asked for, or gathered.
- */
-export async function listIdsToRefuse(db: Queryable, entityId: number, requestId: number): Promise<Person[]> {
+/** Lists the ids that get tombstones: those of people who are not on hold, without devices that others use by now. */
+export async function listIdsToRaise(db: Queryable, entityId: number, requestId: number): Promise<Person[]> {
   const { rows: people } = await db.query<Row<'gdpr_request_people', 'ordinal'>>(
     `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state = 'pending'`,
     [entityId, requestId],
@@ -184,12 +175,12 @@ export async function listIdsToRefuse(db: Queryable, entityId: number, requestId
 /** An id, and the ordinal of its person in the request. */
 export type FoundId = Row<'gdpr_identifiers', 'ordinal'> & { value: string };
 
-/** The same with the id that leads to it. */
+/** An id with the id that led to it. */
 export type LinkedId = FoundId & { via: string };
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
 
-/** Before gathering again. It stays for people whose erasure has begun. */
+/** Deletes what was left alone, before ids are collected again; not for people whose erasure has begun. */
 export async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
   await tx.query(
     `DELETE FROM gdpr_left_identifiers l USING gdpr_request_people p
@@ -199,7 +190,7 @@ export async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some
   );
 }
 
-/** What was left alone on one way, and followed on another. */
+/** Deletes ids that were left alone but followed from another id. */
 export async function deleteFollowed(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
   await tx.query(
     `DELETE FROM gdpr_left_identifiers l USING gdpr_identifiers i
@@ -231,7 +222,7 @@ export async function insertLeftDevices(
   );
 }
 
-/** What was left alone of some people, as a receipt tells it: keyed hashes. */
+/** An id that was left alone, as a receipt lists it: a keyed hash. */
 export type LeftHash = { ordinal: number; kind: CustomerType; subject: string; reason: LeftReason };
 
 export async function listLeftHashes(
@@ -252,7 +243,7 @@ export async function listLeftHashes(
   }));
 }
 
-/** The ids that led there are forgotten with the people whose they are. */
+/** Forgets the ids that led to ids left alone, when their people are erased. */
 export async function forgetVia(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
   await tx.query(
     'UPDATE gdpr_left_identifiers SET via = NULL WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)',

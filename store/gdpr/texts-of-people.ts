@@ -40,7 +40,7 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   own?: { condition: string; shown: string };
   /** The record that a row belongs to, as a text: all that an archive says of rows that are not the person's own. */
   within: string;
-  /** What erasure sets in a row instead of deleting it. */
+  /** Columns that erasure sets in a row instead of deleting it. */
   emptied?: string;
   /** The condition on rows that erasure may change now. */
   changeable?: string;

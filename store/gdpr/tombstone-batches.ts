@@ -1,3 +1,4 @@
+/** Raises and removes tombstones, in batches that the file store has as well. */
 import { randomBytes } from 'node:crypto';
 import {
   readTombstoneBatch,
@@ -13,18 +14,17 @@ import { asBytes, type Files } from '../core/files.ts';
 import { findRaisedAt, insertTombstone, type Person } from './tombstones.ts';
 
 type Dependencies = { db: Database; files: Files };
-/** Done in the transaction that raised these, or takes them away. */
+/** Runs in the transaction that raises or removes these. */
 type Note = (tx: Tx, hashes: Buffer[]) => Promise<void>;
 
-/** The first key of the advisory lock under which batches of an entity are dated; the second is the entity's id. */
+/** The first key of the advisory lock for dating an entity's batches; the second is the entity's id. */
 const BATCHES_LOCK = 1_380_215_901;
 const HASHES_A_BATCH = 10_000;
 const TRIES = 20;
 
 /**
- * From when it returns on, no merge brings these people back, and no backup either: the hashes lie in the file store
- * before the database has them. Those that stand already make no new batch, and are not given to `note`. Since when all
- * of them have stood.
+ * Raises tombstones. Once it returns, neither a merge nor a backup brings these people back: the file store has the
+ * hashes before the database. Passes tombstones that are new to `note`. Returns since when all of them stand.
  */
 export async function raiseTombstones(
   { db, files }: Dependencies,
@@ -32,7 +32,7 @@ export async function raiseTombstones(
   hashes: Buffer[],
   note: Note = async () => {},
 ): Promise<Date> {
-  // Whoever readmits some of them meanwhile is waited for: what is about to go does not stand.
+  // Waits for readmissions: a tombstone that is about to be removed counts as missing.
   const missing = await write(db, async (tx) => {
     await lockBatches(tx, entityId);
     return listMissingTombstones(tx, entityId, hashes);
@@ -44,10 +44,10 @@ export async function raiseTombstones(
 }
 
 /**
- * Takes tombstones away, and notes it with `note` in the same transaction: it is given those that stood, maybe none,
- * and may still refuse. `choose` tells, while no other tombstone is raised or taken away, which of them may go. How
- * many stood. The file store has it after the database: whoever is cut off in between leaves somebody out rather than
- * letting him in unnoticed. Repeating makes up for it.
+ * Removes tombstones, and passes the removed ones, maybe none, to `note` in the same transaction, which may still
+ * refuse. `choose` says which may be removed, while no other tombstone is raised or removed. Returns how many were. The
+ * file store follows the database: a process that is killed in between keeps a person out rather than letting one in
+ * unnoticed; a repeat makes up for it.
  */
 export async function readmit(
   { db, files }: Dependencies,
@@ -75,7 +75,7 @@ export async function readmit(
 
 type Batch = { key: string; entity: string; kind: TombstoneBatchKind; madeAt: Date; hashes: Buffer[] };
 
-/** Nothing is locked while the file is on its way: it is dated anew when another batch of the entity came first. */
+/** Writes the file without a lock, and dates it anew if another batch of the entity came first. */
 async function raiseBatch({ db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note): Promise<void> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const batch = await draftBatch(db, entityId, 'raised', hashes);
@@ -98,7 +98,7 @@ async function commitRaised(tx: Tx, entityId: number, batch: Batch, note: Note):
   return true;
 }
 
-/** Dated after all batches of the entity, by the database's clock. */
+/** Returns a batch dated after all batches of the entity, by the database's clock. */
 async function draftBatch(db: Queryable, entityId: number, kind: TombstoneBatchKind, hashes: Buffer[]): Promise<Batch> {
   const entity = await findEntityIdentifier(db, entityId);
   const { rows } = await db.query<{ made_at: Date }>(
@@ -111,7 +111,7 @@ async function draftBatch(db: Queryable, entityId: number, kind: TombstoneBatchK
 }
 
 async function insertBatch(tx: Tx, entityId: number, { key, kind, madeAt, hashes }: Batch): Promise<void> {
-  // A process that starts at this moment may have found the file already.
+  // A starting process may have found the file already.
   await tx.query(
     `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (entity_id, key) DO NOTHING`,
@@ -119,12 +119,12 @@ async function insertBatch(tx: Tx, entityId: number, { key, kind, madeAt, hashes
   );
 }
 
-/** Dates of batches, and the tombstones that follow from them, are one transaction's at a time. */
+/** Lets one transaction at a time date batches of the entity and change its tombstones. */
 export async function lockBatches(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [BATCHES_LOCK, entityId]);
 }
 
-/** Those of some tombstones that do not stand. */
+/** Lists which of these tombstones are missing. */
 export async function listMissingTombstones(db: Queryable, entityId: number, hashes: Buffer[]): Promise<Buffer[]> {
   const { rows } = await db.query<{ hash: Buffer }>(
     `SELECT DISTINCT hash FROM unnest($2::bytea[]) AS hash
@@ -134,7 +134,7 @@ export async function listMissingTombstones(db: Queryable, entityId: number, has
   return rows.map(({ hash }) => hash);
 }
 
-/** Those of these people that the file store lacks; mostly the one that was just committed. */
+/** Writes readmissions of these people that the file store lacks: normally the one just committed. */
 async function putReadmissions({ db, files }: Dependencies, entityId: number, hashes: Buffer[]): Promise<void> {
   const entity = await findEntityIdentifier(db, entityId);
   const rows = readRows<Row<'tombstone_batches', 'key' | 'madeAt' | 'hashes'>>(
@@ -150,10 +150,10 @@ async function putReadmissions({ db, files }: Dependencies, entityId: number, ha
   }
 }
 
-/** The area of the file store: an object for each row of tombstone_batches. */
+/** The area of the file store with an object for each row of tombstone_batches. */
 export const TOMBSTONES_AREA = 'tombstones/';
 
-/** `tombstones/<entity>/20261122T035829123Z-9f86d081.json`: of an entity, they sort by time. */
+/** Returns a key such as `tombstones/<entity>/20261122T035829123Z-9f86d081.json`: an entity's keys sort by time. */
 function tombstoneBatchKey(entity: string, madeAt: Date): string {
   const time = madeAt.toISOString().replaceAll(/[-:.]/g, '');
   return `${TOMBSTONES_AREA}${entity}/${time}-${randomBytes(4).toString('hex')}.json`;
@@ -163,7 +163,7 @@ export async function putTombstoneBatch(files: Files, key: string, batch: Tombst
   await files.put(key, asBytes(writeTombstoneBatch(batch)));
 }
 
-/** Null for what is gone, and for what is no batch of the entity whose folder it lies in. */
+/** Returns null if the file is gone, or is no batch of the entity whose folder it is in. */
 export async function readTombstoneBatchFile(files: Files, key: string): Promise<TombstoneBatch | null> {
   const text = await files.readAll(key);
   const batch = text && readTombstoneBatch(text.toString());
@@ -172,7 +172,7 @@ export async function readTombstoneBatchFile(files: Files, key: string): Promise
 
 type Of = Pick<JobKey, 'entityId' | 'jobId'>;
 
-/** By whom a tombstone is looked for, and its hash. */
+/** A person's id with its keyed hash. */
 export type Hashed = Person & { hash: Buffer };
 
 const GIVEN = `unnest($3::text[], $4::text[], $5::text[]) AS given (kind, value, hash)`;
@@ -185,7 +185,7 @@ function given(people: readonly Hashed[]): unknown[] {
   ];
 }
 
-/** Notes that the tombstones of these ids were raised by this request, and by no other. */
+/** Records that this request, and no other, raised the tombstones of these ids. */
 export async function updateRaised(
   tx: Tx,
   { entityId, jobId }: Of,
@@ -202,7 +202,7 @@ export async function updateRaised(
   );
 }
 
-/** Of some people those whose tombstones the request has raised, whoever has erased them since. */
+/** Lists the ids of some people whose tombstones this request raised, also if another has erased them since. */
 export async function listRaised(
   db: Queryable,
   { entityId, jobId }: Of,
@@ -216,11 +216,11 @@ export async function listRaised(
 }
 
 /**
- * The hashes of those whom no other request needs kept out: none erases them at this moment, and none has, with a
- * receipt, since their tombstones were raised. `tx` has locked the entity's batches.
+ * Lists the hashes that no other request needs: none erases the person now, and none has a receipt for it since the
+ * tombstone was raised. `tx` has locked the entity's batches.
  */
 export async function listNotErased(tx: Tx, { entityId, jobId }: Of, people: readonly Hashed[]): Promise<Buffer[]> {
-  // Receipts by gdpr_receipts_by_subject; identifiers of the few requests that are under way.
+  // Uses the index gdpr_receipts_by_subject, and the identifiers of the few requests under way.
   const { rows } = await tx.query<{ hash: Buffer }>(
     `SELECT t.customer_hash AS hash FROM ${GIVEN} JOIN tombstones t ON t.entity_id = $1 AND t.customer_hash = decode(given.hash, 'hex')
      WHERE NOT EXISTS (

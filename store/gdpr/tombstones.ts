@@ -1,3 +1,4 @@
+/** Tombstones: keyed hashes of erased people. Returns who of some people is erased. */
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -6,15 +7,15 @@ import { inSlices } from '../core/yield-to-event-loop.ts';
 
 export type Person = { customerType: CustomerType; customerId: string };
 
-/** Whether the entity ever erased anyone: only then anybody pays for tombstones. */
+/** Returns whether the entity ever erased a person: all others skip the look-up of tombstones. */
 export async function hasErased(tx: Queryable, entityId: number): Promise<boolean> {
   const { rows } = await tx.query('SELECT FROM tombstones WHERE entity_id = $1 LIMIT 1', [entityId]);
   return rows.length > 0;
 }
 
 /**
- * Which of these people were erased, as `personKey` → keyed hash. They are asked for where the entity has erased anyone
- * at all.
+ * Returns which of these people are erased, as `personKey` → keyed hash. Calls `people` only if the entity has erased
+ * anyone.
  */
 export async function findErased(
   tx: Queryable,
@@ -25,7 +26,7 @@ export async function findErased(
   return (await hasErased(tx, entityId)) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
 }
 
-/** The same, of an entity that has erased somebody. */
+/** Returns the same for an entity that has erased people. */
 export async function listErased(
   tx: Queryable,
   secrets: Secrets,
@@ -55,8 +56,8 @@ export function personKey({ customerType, customerId }: Person): string {
 }
 
 /**
- * From its commit on, no merge brings these people back. A restored backup does: see `raiseTombstones`. Gives those
- * that did not stand before.
+ * Inserts tombstones: from the commit on, no merge brings these people back. A restored backup does: see
+ * `raiseTombstones`. Returns those that are new.
  */
 export async function insertTombstone(tx: Queryable, entityId: number, ...customerHashes: Buffer[]): Promise<Buffer[]> {
   const rows = readRows<Row<'tombstones', 'customerHash'>>(
@@ -68,7 +69,7 @@ export async function insertTombstone(tx: Queryable, entityId: number, ...custom
   return rows.map(({ customerHash: hash }) => hash);
 }
 
-/** When the last of these tombstones was raised; null where none of them stands. */
+/** Returns when the last of these tombstones was raised; null if none stands. */
 export async function findRaisedAt(db: Queryable, entityId: number, hashes: readonly Buffer[]): Promise<Date | null> {
   const { rows } = await db.query<{ at: Date | null }>(
     'SELECT max(raised_at) AS at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])',

@@ -2,7 +2,7 @@
 import type { PersonalDataLocation } from '../gdpr/personal-data-location.ts';
 import { byUserOrDevice, DEVICE_SUBJECTS, HASH_OF_USER, rowsOfPeople, USER_SUBJECTS } from '../gdpr/rows-of-people.ts';
 
-/** What an archive shows: the name of the row's campaign, by the campaign or by the send. */
+/** The name of the row's campaign in an archive, by the campaign or by the send. */
 const CAMPAIGN = '(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign';
 const CAMPAIGN_OF_SEND = `(SELECT c.name FROM sends s JOIN campaigns c ON c.entity_id = s.entity_id AND c.id = s.campaign_id
   WHERE s.entity_id = $1 AND s.id = r.send_id) AS campaign`;

@@ -1,13 +1,16 @@
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
-import { finishAccess } from '../../../activities/gdpr/access-receipt.ts';
-import { finishRound } from '../../../activities/gdpr/evidence.ts';
-import { gatherKnown } from '../../../activities/gdpr/gather-known.ts';
+import { writeAccessReceipt, writeReceipt } from '../../../activities/gdpr/write-receipt.ts';
+import {
+  beginErasing,
+  collectIdentifiersToShow,
+  collectIdentifiers,
+  raiseTombstones,
+} from '../../../activities/gdpr/collect-identifiers.ts';
 import { gdprAccessSteps } from '../../../activities/gdpr/gdpr-access.ts';
 import { gdprDeleteSteps } from '../../../activities/gdpr/gdpr-delete.ts';
-import { beginErasingPeople, gatherPeople, refusePeople } from '../../../activities/gdpr/gather.ts';
-import { inGdprSlot } from '../../../activities/gdpr/in-slot.ts';
+import { inGdprSlot } from '../../../activities/gdpr/request-steps.ts';
 import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { type JobClaim, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
@@ -18,7 +21,7 @@ import { listIdentifiers } from '../../../store/gdpr/identifiers.ts';
 import { updateAlias } from '../../../store/gdpr/links.ts';
 import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { gdprRequestPeople } from '../../../store/gdpr/personal-data.ts';
-import { addErased, claimGdprRequest, updateStage } from '../../../store/gdpr/progress.ts';
+import { addErased, claimRequest, updateStage } from '../../../store/gdpr/progress.ts';
 import { listReceiptsOf } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequestType } from '../../../store/gdpr/request-record.ts';
 import { listMissingTombstones, readmit } from '../../../store/gdpr/tombstone-batches.ts';
@@ -53,7 +56,7 @@ async function known(count: number): Promise<string[]> {
 async function claimed(type: GdprRequestType, userIds: string[]): Promise<JobClaim> {
   const { id, identifier } = await requestByApi(store.db, type, world, userIds);
   const ref = { entityId: world.entity.id, jobId: id, identifier };
-  const { generation } = (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!;
+  const { generation } = (await claimRequest(store.db, ref, `run of ${identifier}`))!;
   return { ...ref, generation };
 }
 
@@ -83,10 +86,10 @@ describe('a receipt is found by each id of a person, also those that were only g
     const [[id], before] = [await known(1), guest()];
     await alias(before, id!);
     const claim = await claimed('delete', [id!]);
-    await gatherPeople(deps, claim);
-    await refusePeople(deps, claim);
-    await beginErasingPeople(deps, claim);
-    await finishRound(deps, claim);
+    await collectIdentifiers(deps, claim);
+    await raiseTombstones(deps, claim);
+    await beginErasing(deps, claim);
+    await writeReceipt(deps, claim);
     const found = await Promise.all(
       [hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf),
     );
@@ -97,8 +100,8 @@ describe('a receipt is found by each id of a person, also those that were only g
     const [[id], before] = [await known(1), guest()];
     await alias(before, id!);
     const claim = await claimed('access', [id!]);
-    await gatherKnown(deps, claim);
-    await finishAccess(deps, claim);
+    await collectIdentifiersToShow(deps, claim);
+    await writeAccessReceipt(deps, claim);
     const found = await Promise.all(
       [hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf),
     );
@@ -112,11 +115,11 @@ describe('an id from which several users came', () => {
     for (const id of [ana, ben]) await alias(shared, id!);
     await alias(earlier, ana!);
     const claim = await claimed('delete', [ana!]);
-    await gatherPeople(deps, claim);
+    await collectIdentifiers(deps, claim);
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([ana, earlier]);
     expect(await leftOf(claim)).toEqual([['user_id', shared, ana, 'shared']]);
     const asked = await claimed('delete', [shared]);
-    await gatherPeople(deps, asked);
+    await collectIdentifiers(deps, asked);
     expect((await idsOf(asked)).filter((id) => !id.includes(' '))).toEqual([shared]);
     expect(await leftOf(asked)).toEqual([
       ['user_id', ana, shared, 'unconfirmed'],
@@ -135,14 +138,14 @@ describe('an id from which several users came', () => {
       await alias(from!, to!);
     await alias(ana!, renamed!, { decision: 'confirmed' });
     const one = await claimed('delete', [ana!]);
-    await gatherPeople(deps, one);
+    await collectIdentifiers(deps, one);
     expect(new Set((await idsOf(one)).filter((id) => !id.includes(' ')))).toEqual(new Set([ana, renamed, once]));
     const all = await claimed('delete', [ben!, ana!]);
-    await gatherPeople(deps, all);
+    await collectIdentifiers(deps, all);
     expect(await idsOf(all)).toContain(shared);
     expect(await leftOf(all)).toEqual([]);
     const shown = await claimed('access', [ben!, ana!]);
-    await gatherKnown(deps, shown);
+    await collectIdentifiersToShow(deps, shown);
     expect(await idsOf(shown)).not.toContain(shared);
   });
 });
@@ -154,7 +157,7 @@ describe('whose word links ids', () => {
     await alias(mine!, another!);
     for (const type of ['access', 'delete'] as const) {
       const claim = await claimed(type, [mine!]);
-      await gatherKnown(deps, claim);
+      await collectIdentifiersToShow(deps, claim);
       expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine]);
       expect(await leftOf(claim)).toEqual([
         ['user_id', victim, mine, 'unconfirmed'],
@@ -166,7 +169,7 @@ describe('whose word links ids', () => {
     await decide(victim!, mine!, 'refused');
     await decide(mine!, another!, 'confirmed');
     const claim = await claimed('delete', [mine!]);
-    await gatherPeople(deps, claim);
+    await collectIdentifiers(deps, claim);
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine, another]);
     expect(await leftOf(claim)).toEqual([]);
   });
@@ -183,18 +186,24 @@ describe('whose word links ids', () => {
       }),
     );
     await alias(held!, mine!);
-    expect(await gatherPeople(deps, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 1, held: 1 });
+    expect(await collectIdentifiers(deps, await claimed('delete', [held!, mine!]))).toMatchObject({
+      going: 1,
+      held: 1,
+    });
     await write(store.db, (tx) =>
       updateAlias(tx, world.entity.id, { previousId: held!, userId: mine! }, 'confirmed', world.user.id),
     );
-    expect(await gatherPeople(deps, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 0, held: 2 });
+    expect(await collectIdentifiers(deps, await claimed('delete', [held!, mine!]))).toMatchObject({
+      going: 0,
+      held: 2,
+    });
   });
 
   it("of an id that is in use elsewhere nobody else's", async () => {
     const [[mine], victim] = [await known(1), guest()];
     await alias(victim, mine!, { witnessed: false });
     const claim = await claimed('delete', [mine!]);
-    await gatherPeople(deps, claim);
+    await collectIdentifiers(deps, claim);
     expect(await idsOf(claim)).not.toContain(victim);
     expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed']]);
   });
@@ -213,16 +222,16 @@ describe('whose word links ids', () => {
       [world.entity.id, flooded, world.app.id],
     );
     const claim = await claimed('delete', [flooded!, other!]);
-    expect(await gatherPeople(deps, claim)).toMatchObject({ going: 2, held: 0 });
+    expect(await collectIdentifiers(deps, claim)).toMatchObject({ going: 2, held: 0 });
     const ids = await idsOf(claim);
     expect(ids.filter((id) => id.startsWith('guest ')).length).toBe(998);
     expect(ids).toEqual(expect.arrayContaining([first, other, `device of ${flooded}`, `device of ${other}`]));
     const left = await leftOf(claim);
     expect(left.filter(([kind]) => kind === 'user_id').length).toBe(102);
     expect(left.every(([, , , reason]) => reason === 'too_many')).toBe(true);
-    await refusePeople(deps, claim);
-    await beginErasingPeople(deps, claim);
-    expect(await finishRound(deps, claim)).toEqual({ isTreated: true });
+    await raiseTombstones(deps, claim);
+    await beginErasing(deps, claim);
+    expect(await writeReceipt(deps, claim)).toEqual({ isTreated: true });
     const [receipt] = await receiptsOf(hashOf(flooded!));
     const told = receipt!.subjects.find(({ subject }) => subject === hashOf(flooded!).toString('hex'))!;
     expect(told).toMatchObject({
@@ -248,7 +257,7 @@ describe('a device that asks for itself', () => {
       [world.entity.id],
     );
     const ref = { entityId: world.entity.id, jobId: id, identifier };
-    return { ...ref, generation: (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!.generation };
+    return { ...ref, generation: (await claimRequest(store.db, ref, `run of ${identifier}`))!.generation };
   };
   const countAll = async (claim: JobClaim) => {
     const ids = await listIdentifiers(store.db, world.entity.id, claim.jobId);
@@ -265,7 +274,7 @@ describe('a device that asks for itself', () => {
       [world.entity.id, world.app.id, `device of ${mine}`, other],
     );
     const claim = await asked(`device of ${mine}`);
-    await gatherPeople(deps, claim);
+    await collectIdentifiers(deps, claim);
     expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`])); // its token may be anybody's
     expect(await countAll(claim)).toEqual({ events: 3, devices: 1, device_users: 2 });
     const ids = await listIdentifiers(store.db, world.entity.id, claim.jobId);
@@ -293,7 +302,7 @@ describe('a device that asks for itself', () => {
         createdBy: world.user.id,
       }),
     );
-    expect(await gatherPeople(deps, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
+    expect(await collectIdentifiers(deps, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
   });
 });
 
@@ -311,41 +320,41 @@ describe('tombstones', () => {
   const standing = async (...hashes: Buffer[]) =>
     hashes.length - (await listMissingTombstones(store.db, world.entity.id, hashes)).length;
   const erase = async (claim: JobClaim) => {
-    await gatherPeople(deps, claim);
-    await refusePeople(deps, claim);
-    expect(await beginErasingPeople(deps, claim)).not.toBeNull();
+    await collectIdentifiers(deps, claim);
+    await raiseTombstones(deps, claim);
+    expect(await beginErasing(deps, claim)).not.toBeNull();
   };
 
   it('of somebody whom another request has erased stay, though a hold comes then, and this one waits for it', async () => {
     const [id] = await known(1);
     const early = await claimed('delete', [id!]);
-    await gatherPeople(deps, early);
-    await refusePeople(deps, early);
+    await collectIdentifiers(deps, early);
+    await raiseTombstones(deps, early);
     const late = await claimed('delete', [id!]);
     await erase(late);
     await hold(id!);
-    expect(await gatherPeople(deps, early)).toMatchObject({ held: 1, going: 0 });
+    expect(await collectIdentifiers(deps, early)).toMatchObject({ held: 1, going: 0 });
     expect(await standing(hashOf(id!))).toBe(1);
-    await finishRound(deps, late);
-    await gatherPeople(deps, early);
+    await writeReceipt(deps, late);
+    await collectIdentifiers(deps, early);
     expect(await standing(hashOf(id!), hashOf(`device of ${id}`, 'device_id'))).toBe(2);
   });
 
   it('that were taken away meanwhile are raised again before anything is gone', async () => {
     const [id] = await known(1);
     const claim = await claimed('delete', [id!]);
-    await gatherPeople(deps, claim);
-    await refusePeople(deps, claim);
+    await collectIdentifiers(deps, claim);
+    await raiseTombstones(deps, claim);
     await readmit(store, world.entity.id, [hashOf(id!)], async () => {});
-    expect(await beginErasingPeople(deps, claim)).toBeNull();
+    expect(await beginErasing(deps, claim)).toBeNull();
     await erase(claim);
   });
 
   it('of a device go again, and nothing of it does, when somebody else came to use it', async () => {
     const [id, other] = await known(2);
     const claim = await claimed('delete', [id!]);
-    await gatherPeople(deps, claim);
-    await refusePeople(deps, claim);
+    await collectIdentifiers(deps, claim);
+    await raiseTombstones(deps, claim);
     const device = hashOf(`device of ${id}`, 'device_id');
     expect(await standing(device)).toBe(1);
     await store.db.query(
@@ -436,7 +445,7 @@ it('who polls for news is told of states, and not of every batch', async () => {
     erased: { events: 3 },
   });
   const access = await claimed('access', await known(2));
-  await gatherKnown(deps, access);
+  await collectIdentifiersToShow(deps, access);
   const asked = await updatedAt(access);
   const { person, key } = (await write(store.db, (tx) => beginArchive(tx, access)))!;
   const begun = { ...access, ordinal: person.ordinal, key };

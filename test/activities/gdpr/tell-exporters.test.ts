@@ -4,8 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { tellExportersOf } from '../../../activities/gdpr/evidence.ts';
-import { tellExporters } from '../../../activities/gdpr/tell-exporters.ts';
+import { putDueLists, tellExporters } from '../../../activities/gdpr/tell-exporters.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { verifyDocument } from '../../../domain/core/signed-document.ts';
@@ -22,7 +21,7 @@ import {
   listDeletions,
 } from '../../../store/gdpr/export-deletions.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
-import { claimGdprRequest } from '../../../store/gdpr/progress.ts';
+import { claimRequest } from '../../../store/gdpr/progress.ts';
 import { findGdprRequestById } from '../../../store/gdpr/requests.ts';
 import { ATTENTION } from '../../../store/jobs/attention.ts';
 import { listAttentionOf } from '../../../store/jobs/list-attention.ts';
@@ -76,7 +75,7 @@ function tell(boundary: (name: string) => void = () => {}) {
   const { db, secrets } = stack.store;
   const allow = readFetchAllow('127.0.0.1') as FetchAllow;
   const outside = { allow, fetch: guardedFetch(allow) };
-  return tellExporters({ db, secrets, outside, boundary }, round, new AbortController().signal);
+  return putDueLists({ db, secrets, outside, boundary }, round, new AbortController().signal);
 }
 
 const insert = (people = PEOPLE) =>
@@ -196,11 +195,11 @@ it('a request says which exporter keeps it and what the bucket answers, and need
   const { db, secrets } = stack.store;
   const request = await requestByApi(db, 'delete', world, [personId(9)]);
   const ref = { entityId: world.entity.id, jobId: request.id, identifier: request.identifier };
-  const { generation } = (await claimGdprRequest(db, ref, 'a run'))!;
+  const { generation } = (await claimRequest(db, ref, 'a run'))!;
   round = { ...round, requestIdentifier: request.identifier };
   const allow = readFetchAllow('127.0.0.1') as FetchAllow;
   const deps = { db, secrets, outside: { allow, fetch: guardedFetch(allow) }, boundary: () => {} };
-  const tellOnce = () => tellExportersOf(deps, { ...ref, generation }, new AbortController().signal);
+  const tellOnce = () => tellExporters(deps, { ...ref, generation }, new AbortController().signal);
   const stalled = async () =>
     (
       await listAttentionOf(

@@ -126,7 +126,7 @@ it('a long step takes places, or says why it needs none', async () => {
         steps.push(
           ...names!
             .split(',')
-            .map((name) => name.trim())
+            .map((name) => name.split(':')[0]!.trim())
             .filter((name) => name !== ''),
         );
     }

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { claimGdprRequest, treatRequest } from '../../../store/gdpr/progress.ts';
+import { claimRequest, treatRequest } from '../../../store/gdpr/progress.ts';
 import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { findNextUnvouched } from '../../../store/gdpr/device-requests.ts';
 import { listUnclaimedJobs } from '../../../store/jobs/jobs-across-entities.ts';
@@ -24,7 +24,7 @@ const fromDevice = (deviceId: string, of = world) =>
   deletionByDevice(store.db, of.entity.id, { userId: null, deviceId }, { state: 'accepted' });
 const byApi = () => requestByApi(store.db, 'delete', world, [personId(1)]);
 const begin = async ({ entityId, id: jobId, identifier }: GdprRequest) =>
-  (await claimGdprRequest(store.db, { entityId, jobId, identifier }, `run of ${identifier}`)) !== null;
+  (await claimRequest(store.db, { entityId, jobId, identifier }, `run of ${identifier}`)) !== null;
 const end = ({ entityId, id }: GdprRequest) => write(store.db, (tx) => treatRequest(tx, entityId, id));
 const next = async () => (await findNextUnvouched(store.db, world.entity.id))?.identifier;
 const startedBySweep = async () =>

@@ -1,3 +1,5 @@
+/** Mails about privacy requests: one for each kind, and digests of requests from devices. */
+import { DAY_MS } from '../../domain/time/durations.ts';
 import {
   type DigestLine,
   gdprDigest,
@@ -27,7 +29,6 @@ import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../.
 import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DAY_MS } from '../../domain/time/durations.ts';
 
 type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 
@@ -35,10 +36,11 @@ type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 const DAYS = 30;
 
 /**
- * Mails the user who asked, or for a request from a device the addresses that the app names; once for each kind. Sends
- * nothing where no mail is wanted, none of them may see such requests any more, or a digest tells of the request.
+ * Mails the user who made the request, or for a request from a device the addresses that the app names; once for each
+ * kind. Sends nothing if no mail is wanted, if none of the recipients may see such requests, or if a digest covers the
+ * request.
  */
-export async function mailGdpr(
+export async function mailAboutRequest(
   deps: GdprMailDependencies,
   { entityId, jobId }: Pick<JobRef, 'entityId' | 'jobId'>,
   kind: GdprMailKind,
@@ -59,7 +61,7 @@ export async function mailGdpr(
   return mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
 }
 
-/** Sends one mail about all that a digest has gathered. A single request has the words of its own mail. */
+/** Sends one mail about all requests of a digest. A single request has the words of its own mail. */
 export async function mailDigest(deps: GdprMailDependencies, digest: Digest): Promise<RetryAfter | null> {
   const { entityId, id, identifier } = digest;
   const entries = await listDigestEntries(deps.db, digest);
@@ -102,8 +104,7 @@ async function recipientsOf({ db }: GdprMailDependencies, request: GdprRequest, 
     return email === null ? [] : [email];
   }
   const named = await listAppRecipients(db, request);
-  // The time that the law gives runs out though the app names no address: then the mail goes to all who may do
-  // something about it.
+  // The deadline is near and the app names no address: mail all members who may act on the request.
   return named.length === 0 && kind === 'near_deadline' ? listMembersToNotify(db, request.entityId) : named;
 }
 
@@ -128,7 +129,7 @@ async function reportOf(deps: GdprMailDependencies, request: GdprRequest, kind: 
   };
 }
 
-/** A link or a sentence of ours for each. People who were erased meanwhile are not among them any more. */
+/** Returns a link, or a sentence of ours, for each person. People who were erased meanwhile have none. */
 async function listArchives(
   { db, secrets, publicUrl }: GdprMailDependencies,
   request: GdprRequest,

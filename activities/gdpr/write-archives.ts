@@ -1,3 +1,4 @@
+/** The step that writes an archive for each person of an access request. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
@@ -25,15 +26,13 @@ import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { ExportedLocation } from './archive-json.ts';
-import { type Archived, putArchive } from './archive.ts';
-import { inGdprSlot } from './in-slot.ts';
-import { recordError } from './record-error.ts';
+import { type Archived, type ExportedLocation, putArchive } from './archive.ts';
+import { inGdprSlot, recordError } from './request-steps.ts';
 
-/** To the letter (reference: GDPR request records). */
+/** The message of the reference (GDPR request records). */
 const NOTHING_KNOWN = 'No installations found for this user';
 
-/** So often the writer of an archive looks whether it is still wanted. */
+/** How often the archive writer checks for cancellation. */
 const LOOK_EVERY_MS = 1_000;
 
 /** The person of the archive was erased meanwhile, or another attempt writes the archive. */
@@ -42,25 +41,25 @@ class Unwanted extends Error {
 }
 
 /**
- * Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried
- * again.
+ * Writes the archives of a request that are missing, one after another. An error is stored in the request, and the step
+ * is retried.
  */
-export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<void> {
+export async function writeArchives(deps: Dependencies, claim: JobClaim): Promise<void> {
   for (;;) {
     stopIfAsked(deps);
-    const shown = await inGdprSlot(deps, claim, 'writing archives', () => showNext(deps, claim));
+    const shown = await inGdprSlot(deps, claim, 'writing archives', () => writeNext(deps, claim));
     if (shown === 'none is left') return;
-    // The other person's records are being erased.
+    // An erasure of the other person is under way.
     if (shown === 'outdated') await delay(LOOK_EVERY_MS);
   }
 }
 
-async function showNext(deps: Dependencies, claim: JobClaim): Promise<'shown' | 'outdated' | 'none is left'> {
+async function writeNext(deps: Dependencies, claim: JobClaim): Promise<'shown' | 'outdated' | 'none is left'> {
   try {
     const begun = await write(deps.db, (tx) => beginArchive(tx, claim));
     if (!begun) return 'none is left';
     deps.boundary('gdpr: archive begun');
-    return (await showOne(deps, claim, begun)) ? 'outdated' : 'shown';
+    return (await writeArchive(deps, claim, begun)) ? 'outdated' : 'shown';
   } catch (error) {
     if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
     return recordError(deps, claim, 'an archive could not be written', error);
@@ -68,14 +67,14 @@ async function showNext(deps: Dependencies, claim: JobClaim): Promise<'shown' | 
 }
 
 /**
- * Writes one archive, of which nothing stays if its person was erased meanwhile. Returns whether it shows somebody else
- * who was, and is to be written again. An attempt that another has taken over from ends.
+ * Writes one archive, and deletes it if its person was erased meanwhile. Returns whether it must be written again,
+ * because it shows another person who was erased. An attempt that another attempt has replaced ends with an error.
  */
-async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<boolean> {
+async function writeArchive(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<boolean> {
   const { db, files } = deps;
   let isOutdated = false;
   const begun = { ...claim, ordinal: person.ordinal, key };
-  // Attempts that were broken off may have left files.
+  // Deletes files of interrupted attempts.
   await deleteNotedFiles(deps, claim.entityId, archivePrefix(claim));
   try {
     const told = await tellOf(deps, claim, { person, key });
@@ -143,7 +142,7 @@ function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): Ex
   return personalData.map((location) => ({ name: location.name, records: location.export(deps, entityId, known) }));
 }
 
-/** That somebody asked about a person is no reason for an archive. */
+/** Returns whether anything but requests is known of the person: requests alone make no archive. */
 function hasData(shown: Record<string, number>): boolean {
   return Object.entries(shown).some(([location, rows]) => rows > 0 && !locationWords(location).isOfRequests);
 }

@@ -1,13 +1,9 @@
+/** The steps that erase: list the locations, erase one location, scan all of them for survivors. */
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
-import {
-  erasingLocations,
-  listLocations,
-  type LocationToErase,
-  toErase,
-} from '../../store/gdpr/personal-data-registry.ts';
+import * as registry from '../../store/gdpr/personal-data-registry.ts';
 import {
   addErased,
   deleteLocationFault,
@@ -21,32 +17,30 @@ import {
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { inGdprSlot } from './in-slot.ts';
-import { listPendingIdentifiers } from './pending-people.ts';
-import { recordError } from './record-error.ts';
+import { inGdprSlot, listPendingIdentifiers, recordError } from './request-steps.ts';
 
-/** A statement asks for so many people at once, and for so many ids. */
+/** Maximum number of people, and of ids, in one statement. */
 const PEOPLE_AT_ONCE = 1_000;
 const IDS_AT_ONCE = 5_000;
 
 export type Pass = { erased: number; survivors: number };
 
 /**
- * Returns the locations that may have something of the people who go, in the order in which they are erased: each area
- * of files, and each table in which the entity has any row.
+ * Lists the locations to erase, in order: each area of files, and each table in which the entity has a row. Stores
+ * which syncs have copies of the people.
  */
-export async function listLocationsToErase(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
+export async function listLocations(deps: Dependencies, claim: JobClaim): Promise<registry.LocationToErase[]> {
   await updateStage(deps.db, claim, 'erasing');
   await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
-  return listLocations(deps.db, claim.entityId);
+  return registry.listLocations(deps.db, claim.entityId);
 }
 
 /**
- * Takes away what one location has of the people who go, and returns how many rows and files went. The request names a
- * location that fails, until it is erased.
+ * Erases the pending people in one location, and returns how many rows and files changed. The request names a location
+ * that fails, until it is erased.
  */
-export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
-  const location = erasingLocations.find((found) => found.name === name);
+export async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
+  const location = registry.erasingLocations.find((found) => found.name === name);
   if (!location) return 0; // of another version
   await throwIfOver(deps, claim);
   return inGdprSlot(deps, claim, 'erasing', async () => {
@@ -61,16 +55,14 @@ export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name
   });
 }
 
-/**
- * Returns the locations in which a look still finds something of the people who go, or into which it could not look.
- */
-export function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
+/** Lists the locations that still have something of the pending people, or that could not be scanned. */
+export function listSurvivors(deps: Dependencies, claim: JobClaim): Promise<registry.LocationToErase[]> {
   return inGdprSlot(deps, claim, 'looking again', async () => {
     const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
     const left: ErasingLocation[] = [];
     const survivors: Record<string, number> = {};
     const writtenBefore = await findErasingSince(deps.db, claim);
-    for (const location of erasingLocations) {
+    for (const location of registry.erasingLocations) {
       await throwIfOver(deps, claim);
       try {
         const rows = await countAt(deps, claim, location, chunks, writtenBefore);
@@ -83,7 +75,7 @@ export function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Pro
     }
     await updateSurvivors(deps.db, claim, survivors);
     deps.boundary('gdpr: looked');
-    return left.map(toErase);
+    return left.map(registry.toErase);
   });
 }
 
@@ -93,7 +85,7 @@ async function recordLocationError(
   location: string,
   error: unknown,
 ): Promise<never> {
-  // That a worker ends is no fault of the location.
+  // The end of a worker is no error of the location.
   await throwIfOver(deps, claim);
   return recordError(deps, claim, `${location} could not be erased`, error, (db, key, fault) =>
     updateLocationFault(db, key, location, fault),
@@ -109,18 +101,15 @@ async function throwIfOver(deps: Dependencies, claim: JobClaim): Promise<void> {
   if (!(await isJobCurrent(deps.db, 'delete', claim))) throw new JobGone();
 }
 
-/**
- * Takes away what all locations have of the people who go, and looks again: the step of histories without a step for
- * each location.
- */
-export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
-  await listLocationsToErase(deps, claim);
+/** Erases all locations and scans them: the step of histories without a step for each location. */
+export async function erasePass(deps: Dependencies, claim: JobClaim): Promise<Pass> {
+  await listLocations(deps, claim);
   let erased = 0;
-  for (const { name } of erasingLocations) erased += await eraseOneLocation(deps, claim, name);
-  return { erased, survivors: (await listSurvivingLocations(deps, claim)).length };
+  for (const { name } of registry.erasingLocations) erased += await eraseLocation(deps, claim, name);
+  return { erased, survivors: (await listSurvivors(deps, claim)).length };
 }
 
-/** Which systems outside know them, while that can be told. */
+/** Stores which syncs sent the people's records to other systems, while the records still show it. */
 async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[][]): Promise<void> {
   const found = new Set<string>();
   for (const people of chunks) {
@@ -168,7 +157,10 @@ async function countAt(
   });
 }
 
-/** Looks into an area of files only while the file store is there: else no file names anybody. */
+/**
+ * Works on an area of files only while the file store answers: an empty answer would mean that no file names the
+ * person.
+ */
 async function withFileStore<T>(
   { files }: Dependencies,
   { name }: ErasingLocation,
@@ -181,7 +173,7 @@ async function withFileStore<T>(
   return result;
 }
 
-/** The ids of so many people at once; those of one are never parted. */
+/** Splits the ids into chunks of bounded size, without splitting a person. */
 function chunksOf(identifiers: (KnownBy & { ordinal: number })[]): KnownBy[][] {
   const chunks: KnownBy[][] = [];
   let people = 0;
