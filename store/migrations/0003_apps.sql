@@ -28,7 +28,7 @@ create table apps (
   message_period integer check (message_period > 0),  -- seconds
   send_rate integer check (send_rate > 0),      -- messages a second; null: no limit
   quiet_hours json,                             -- {start, end: minutes of the day; timezone}; null: none
-  verified_users boolean not null default false,  -- messages go to users alone for whom a user token vouches
+  verified_users boolean not null default false,  -- messages go only to users that a user token vouches for
   outcomes_connection text,  -- identifier of the connection that gets the outcomes of messages; null: none
   gdpr_emails text[] not null default '{}',
   gdpr_approval boolean not null default true,  -- deletions that devices ask for wait for approval by staff

@@ -104,7 +104,7 @@ create table devices (
   device_id text collate "C" not null,
   current_user_id text collate "C",   -- null: logged out
   last_user_id text collate "C",
-  verified_user_id text collate "C",  -- the user for whom a user token vouched on it
+  verified_user_id text collate "C",  -- the user that a user token vouched for on it
   verified_at timestamptz,            -- when; a logout that was said before it does not end it
   push_token text,
   opt_in boolean, opt_out boolean, uninstalled boolean,

@@ -38,7 +38,7 @@ create table segments (
   failure text,                            -- why the last refresh ended without a snapshot
   people_count bigint not null default 0,  -- people in the segment
   people_total bigint not null default 0,  -- people of the app
-  people_push bigint not null default 0,   -- people in the segment whom a push can reach
+  people_push bigint not null default 0,   -- people in the segment that a push can reach
   reach_count bigint not null default 0,   -- devices of the segment's people that have the app
   reach_optin bigint not null default 0,   -- of these, devices that allow pushes
   reach_token bigint not null default 0,   -- of these, devices with a push token
