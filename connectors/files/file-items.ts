@@ -45,7 +45,7 @@ export type Start = FileOffset & { columns: string[] | null };
 
 export const FILE_START: Start = { offset: 0, line: 1, columns: null };
 
-/** They stand in each cursor. */
+/** Names of columns are part of each cursor. */
 const MAX_COLUMNS = 1_000;
 const MAX_HEADER_CHARACTERS = 32 * 1024;
 
@@ -58,8 +58,8 @@ const BAD: Record<BadReason, string> = {
 };
 
 /**
- * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null, as is one that is
- * `nullMarker`. Refuses a header that names no fields, or one twice.
+ * Reads records of CSV (RFC 4180) with a header. All values are texts; an empty field, or one equal to `nullMarker`, is
+ * null. Refuses a header without names or with a repeated one.
  */
 export function createCsvItems(
   { format, delimiter }: TableSyntax,
@@ -95,7 +95,7 @@ export function createCsvItems(
   return { push: (chunk) => through(splitter.push(chunk)), end: () => through(splitter.end()), columns: () => columns };
 }
 
-/** Separators alone, as spreadsheets write rows that were emptied. */
+/** Returns whether a row has separators alone, as spreadsheets write emptied rows. */
 function isBlank(fields: ParsedRecord): boolean {
   return Array.isArray(fields) && fields.length > 1 && fields.every((field) => field === '');
 }
@@ -128,7 +128,7 @@ function badItem({ reason, sample, line, endOffset, endLine }: Bad): FoundItem {
   return { item, bytes: sample.length, after: { offset: endOffset, line: endLine } };
 }
 
-/** Columns without a name at the right are none: spreadsheets write one for each column that was ever touched. */
+/** Drops columns without a name at the right: spreadsheets write one for each column that was ever touched. */
 function readHeader(fields: ParsedRecord): string[] {
   if (!Array.isArray(fields)) throw wrongHeader(fields.message);
   const names = fields.slice(0, fields.findLastIndex((name) => name.trim() !== '') + 1);
@@ -151,7 +151,7 @@ function wrongHeader(why: string) {
   return sourceRefusal('source_refused', `The file has no header that can be read: ${why}`);
 }
 
-/** Records of JSON Lines: an object per line. Empty lines are none. */
+/** Reads JSON Lines: one object a line, without empty lines. */
 export function createJsonlItems({ offset, line }: Start): ItemReader {
   const splitter = new LineSplitter({ startOffset: offset, startLine: line });
   function* through(lines: Iterable<Line>): Generator<FoundItem, void, void> {
@@ -171,7 +171,7 @@ function readLine({ bytes, isTooLong, line }: Line): ReadItem {
   return malformed(bytes, `Line ${line} ${record}`);
 }
 
-/** The record, or why there is none. */
+/** Returns the record, or why there is none. */
 function readRecord(bytes: Buffer): SourceRecord | string {
   if (!isUtf8(bytes)) return 'is not UTF-8';
   const text = bytes.toString();

@@ -227,7 +227,7 @@ async function areTaken({ client }: PostgresSession, table: PostgresStream, valu
  */
 type RowError = { message: string; column?: string; later?: boolean };
 
-/** By SQLSTATE, without what Postgres would quote of the row (Postgres: appendix A). */
+/** Messages by SQLSTATE, without values that Postgres would quote (Postgres: appendix A). */
 const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
   '23502': ({ column }) => `The column ${column ?? ''} may not be empty`,
   '23503': ({ constraint }) =>
@@ -238,7 +238,7 @@ const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
   '44000': () => 'It does not meet the conditions of the view',
 };
 
-/** The same for errors of one value. */
+/** Messages for errors of one value. */
 const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
   '22001': ({ message }) =>
     `is too long${/^(?:value|bit string) too long( for type [\w ]+(?:\(\d+\))?)$/.exec(message)?.[1] ?? ''}`,
@@ -252,9 +252,9 @@ const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
 };
 
 /**
- * Whether a statement may have failed because of a row: a trigger, a function or a type may raise any state. The states
- * of a server, a connection or colliding transactions are left out, but for an internal error of no further kind
- * (XX000): so extensions refuse a value.
+ * Returns whether a row may have caused the error: a trigger, a function or a type may raise any state. Excluded are
+ * states of a server, a connection or colliding transactions, except a plain internal error (XX000), with which
+ * extensions refuse a value.
  */
 function isRowError(error: unknown): error is pg.DatabaseError {
   return (
@@ -270,7 +270,7 @@ function rowError(error: pg.DatabaseError, column: string | null, record: Source
   const { code = '' } = error;
   if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
   const state = ` (SQLSTATE ${code})`;
-  // Another session holds a lock, or what is asked for is in use.
+  // Another session holds a lock, or the object is in use.
   const later = code.startsWith('55');
   if (error.routine === 'exec_stmt_raise') return { message: `A trigger of the table refused it${state}`, later };
   if (column !== null && code.startsWith('22') && !isWellFormed(record[column] ?? null)) {
@@ -284,12 +284,12 @@ function rowError(error: pg.DatabaseError, column: string | null, record: Source
   return { message: `is not taken by Postgres${state}`, column };
 }
 
-/** Whether it may be found out which value is wrong, where Postgres doesn't say. */
+/** Returns whether the wrong value can be searched, if Postgres does not name it. */
 function isOfValue({ code }: pg.DatabaseError): boolean {
   return code === 'XX000' || (code?.startsWith('22') ?? false);
 }
 
-/** Postgres reads a record as JSON, and says of half a surrogate pair no more than that its JSON is wrong. */
+/** Finds half a surrogate pair: Postgres reads a record as JSON, and only says that the JSON is wrong. */
 function isWellFormed(value: Json): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
@@ -300,7 +300,7 @@ function isPolicy({ code, routine }: pg.DatabaseError): boolean {
   return code === '42501' && routine === 'ExecWithCheckOptions';
 }
 
-/** `invalid input syntax for type integer: "…"` names the type, before it quotes the value. */
+/** Returns the type of `invalid input syntax for type integer: "…"`, without the value. */
 function sayType(message: string): string {
   const type = /^invalid input (?:syntax for type|value for enum) ([\w ."]+?)(?=:)/.exec(message)?.[1];
   return type === undefined ? 'does not fit the type of its column' : `is no ${type}`;
@@ -319,8 +319,8 @@ function columnsOf({ columns }: PostgresStream, names: string[]): string {
 }
 
 /**
- * Its only parameter is the rows, a JSON array of objects; both statements give the ordinals, from 1, of rows that they
- * changed.
+ * The rows, a JSON array of objects, are the only parameter; the statements return the ordinals, from 1, of changed
+ * rows.
  */
 const INPUT = (table: PostgresStream, columns: string[]) => `input AS MATERIALIZED (
     SELECT item.ordinal AS "${ORDINAL}", row.*
@@ -328,7 +328,7 @@ const INPUT = (table: PostgresStream, columns: string[]) => `input AS MATERIALIZ
       json_to_record(item.value) AS row(${columnsOf(table, columns)})
   )`;
 
-/** A name that no table is likely to have for a column. */
+/** A name that a table is unlikely to have. */
 const ORDINAL = 'ordinal of the record in its batch';
 
 const sameKey = (key: string[], other: string) =>

@@ -159,7 +159,7 @@ function exportRequests(access: BucketAccess, { allow, fetch, signal }: ExportCo
   return { ask, close };
 }
 
-/** What a request was about: for the words of its refusal. */
+/** The subject of a request, for the words of its refusal. */
 type BucketRequest = {
   host: string;
   bucket: string;

@@ -248,10 +248,7 @@ const BROKEN: Record<string, string> = {
   ETLS: 'The mail server broke off the connection while TLS was turned on',
 };
 
-/**
- * A mail as nodemailer takes it. The program's version goes to nobody, and no out-of-office reply comes back (RFC
- * 3834).
- */
+/** Returns a mail for nodemailer. It hides the program's version, and prevents out-of-office replies (RFC 3834). */
 function mailContent({ to, subject, text, messageId }: Mail, from: string): SendMailOptions {
   return {
     from,

@@ -150,12 +150,12 @@ type AskedProfiles = Circumstances & { query: ProfileListQuery; caller: Caller }
 
 const Customer = z.object({ customerType: z.enum(CUSTOMER_TYPES), customerId: z.string() });
 
-/** Where a scan over all profiles stands, and how many there were when it began. */
+/** Cursor of a scan over all profiles, with their number at the beginning. */
 const AllCursor = z.object({ after: Customer, total: z.int(), page: z.int() });
 
 /**
- * Where a scan over changes stands: in the change log, or among the customers. Moments as Postgres writes them.
- * `until`: what a next scan begins with; `upTo`: what came later is not of this one.
+ * Cursor of a scan over changes, in the change log or among the customers. Moments are as Postgres writes them.
+ * `until`: start of the next scan; `upTo`: end of this one.
  */
 const ChangesCursor = z.object({
   since: z.string(),
@@ -169,8 +169,8 @@ type AllCursor = z.output<typeof AllCursor>;
 type ChangesCursor = z.output<typeof ChangesCursor>;
 
 /**
- * Sealed: a cursor holds a customer's id, and addresses end up in logs. For the query it was given for: with other
- * filters a page would be of others than those the audit log tells of.
+ * Seals a cursor, which contains a customer's id, because addresses end up in logs. It is bound to its query: with
+ * other filters a page would differ from what the audit log says.
  */
 function cell(entityId: number, query: ProfileListQuery) {
   return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
@@ -202,7 +202,7 @@ function nextUrl(
 const openAllCursor = opener(AllCursor);
 const openChangesCursor = opener(ChangesCursor);
 
-/** Null where none came. Refuses what was not sealed for this entity, these filters and this kind of scan. */
+/** Returns null without a cursor. Refuses one that was not sealed for this entity, query and kind of scan. */
 function opener<S extends z.ZodType>(schema: S) {
   return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
     if (query.cursor === undefined) return null;
@@ -248,13 +248,13 @@ function fullProfiles({ sors }: ProfileSelection, applications: Applications): (
 }
 
 function valueText(valueType: ValueType, stored: ProfileValue): string {
-  // A number, true and false are written as they are stored.
+  // Numbers and Booleans are written as they are stored.
   const isBare =
     typeof stored.value === 'string' && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
   return isBare ? (stored.value as string) : JSON.stringify(showValue(valueType, stored));
 }
 
-/** Shows the values that there are as `{ value, removed }`. */
+/** Shows existing values as `{ value, removed }`. */
 export function changedProfiles(
   { sors }: ProfileSelection,
   applications: Applications,
@@ -280,7 +280,7 @@ function placesOf(sors: ProfileSelection['sors']): Map<number, { sor: string; ke
   );
 }
 
-/** Without a prototype, so that a key like __proto__ is one like any other. */
+/** Returns an object without a prototype, so that a key such as __proto__ is a member. */
 function blank<T extends object>(): T {
   return Object.create(null) as T;
 }
