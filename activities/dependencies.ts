@@ -42,8 +42,10 @@ export type Dependencies = {
   takeFeedSlot: Semaphore;
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   takeBatchSlot: Semaphore;
-  /** Taken while a part of a batch of an import, a feed or a sync is checked or commits, and held through no wait. */
+  /** Taken while a part of a batch of an import or a sync is checked or commits, and held through no wait. */
   takePartSlot: Semaphore;
+  /** The same for a batch of a feed. */
+  takeFeedBatchSlot: Semaphore;
   /**
    * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Runs that began when
    * they shared a queue with imports may come beside them.
@@ -55,6 +57,8 @@ export type Dependencies = {
   takeGdprSlot: Semaphore;
   /** Taken for each portion of a send, and no longer: a send that waits for its next moment holds no place. */
   takeSendSlot: Semaphore;
+  /** The same for requests of at most `SMALL_SEND` messages: they do not wait for portions of large sends. */
+  takeSmallSendSlot: Semaphore;
   /** Taken for each attempt to send a mail: a slow mail server doesn't hold up sends. */
   takeMailSlot: Semaphore;
   /** Taken while the people of an audience or a segment are looked for, and no longer. */

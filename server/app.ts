@@ -92,7 +92,7 @@ export async function buildServer(
   await protectBrowsers(app);
   await readBodies(app, routeDependencies);
   authenticate(app, routeDependencies);
-  authorise(app);
+  authorise(app, routeDependencies);
   await limitRates(app, deps.settings.rateLimitPerMinute);
   boundUnverifiedBodies(app, routeDependencies);
   for (const route of routes.filter(({ auth }) => auth !== 'app_key')) serveRoute(app, route, routeDependencies);

@@ -32,7 +32,7 @@ export async function takeSlot(take: Semaphore, entityId: number, note: NoteWait
   // The slot is waited for, whether or not the database is there to note it.
   const noteIt = () => (wait.noted ??= note(true).catch(() => {}));
   const freeSlot = await take(entityId, async () => {
-    wait.timer = setTimeout(() => void noteIt(), NOTED_AFTER_MS);
+    wait.timer ??= setTimeout(() => void noteIt(), NOTED_AFTER_MS);
   }).catch(async (error: unknown) => {
     clearTimeout(wait.timer);
     if (error instanceof TooManyWait) await noteIt();

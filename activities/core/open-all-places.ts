@@ -11,7 +11,9 @@ type Places = Pick<
   | 'takeSyncSlot'
   | 'takeExportSlot'
   | 'takeGdprSlot'
+  | 'takeFeedBatchSlot'
   | 'takeSendSlot'
+  | 'takeSmallSendSlot'
   | 'takeMailSlot'
   | 'takeAudienceSlot'
   | 'takeReportSlot'
@@ -28,7 +30,9 @@ export function openAllPlaces(cpuShare?: CpuShare): Places {
     takeSyncSlot: openPlaces('syncs', cpuShare),
     takeExportSlot: openPlaces('exports', cpuShare),
     takeGdprSlot: openPlaces('gdpr', cpuShare),
+    takeFeedBatchSlot: openPlaces('feedBatches', cpuShare),
     takeSendSlot: openPlaces('sends', cpuShare),
+    takeSmallSendSlot: openPlaces('smallSends', cpuShare),
     takeMailSlot: openPlaces('mails', cpuShare),
     takeAudienceSlot: openPlaces('audiences', cpuShare),
     takeReportSlot: openPlaces('reports', cpuShare),

@@ -71,7 +71,7 @@ async function drain(deps: Dependencies, entityId: number, note: NoteWait): Prom
 async function mergeInTurn(deps: Dependencies, entityId: number, note: NoteWait): Promise<number | null> {
   const freeSlot = await takeSlot(deps.takeBatchSlot, entityId, note, false);
   try {
-    return await inSlot(deps.takePartSlot, entityId, () => mergeFeed(deps, entityId));
+    return await inSlot(deps.takeFeedBatchSlot, entityId, () => mergeFeed(deps, entityId));
   } finally {
     freeSlot();
   }

@@ -195,7 +195,9 @@ async function loadFromCursor(deps: Dependencies, pinned: PinnedImport): Promise
   await updateImportFormat(deps.db, job, header.ok ? header.format : null);
   if (!header.ok) return fail(header);
   const outcome = await loadLanes(deps, job, header);
-  if (outcome === 'done' && job.dryRun) await compareIds(deps, job);
+  if (outcome === 'done' && job.dryRun) {
+    await inSlot(deps.takePartSlot, job.entityId, () => compareIds(deps, job));
+  }
   return outcome;
 }
 

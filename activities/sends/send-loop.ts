@@ -77,6 +77,7 @@ export async function sendMessages(
   deps: Sending,
   claim: JobClaim,
   open: () => MessageSource,
+  takeSlot = deps.takeSendSlot,
 ): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
   const sources = Array.from({ length: SIDE_BY_SIDE }, open);
@@ -98,7 +99,7 @@ export async function sendMessages(
     while (!draining.aborted) {
       // Outcomes that come during planning may change its result.
       const wasEmpty = underWay.isEmpty;
-      const next = await inSlot(deps.takeSendSlot, claim.entityId, sendPortion);
+      const next = await inSlot(takeSlot, claim.entityId, sendPortion);
       if (next === 'sent') continue;
       if (next !== 'stuck' && (next === null || wasEmpty)) return next;
       // Waits for answers without holding a slot; then come due messages, and a cancel.

@@ -1,10 +1,11 @@
 /** Steps of `sendTransactional`: claim a send, and send the messages of its request. */
 
+import { SMALL_SEND } from '../../domain/core/limits.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
 import type { Message } from '../../domain/sends/plan-attempts.ts';
-import { countMessagesLeft, type Send, takeMessages } from '../../store/sends/sends.ts';
+import { countMessagesLeft, findSend, type Send, takeMessages } from '../../store/sends/sends.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -24,7 +25,11 @@ export const sendTransactionalSteps = (deps: Dependencies, providers = new Sendi
 
   /** Sends due messages. Returns when to continue, or null at the end. */
   sendMessages: (claim: JobClaim): Promise<RetryAfter | null> =>
-    heartbeating(() => sendMessages({ ...deps, providers }, claim, request)),
+    heartbeating(async () => {
+      const send = await findSend(deps.db, claim.entityId, claim.identifier);
+      const takeSlot = send && send.messageCount <= SMALL_SEND ? deps.takeSmallSendSlot : deps.takeSendSlot;
+      return sendMessages({ ...deps, providers }, claim, request, takeSlot);
+    }),
 });
 
 /** Returns the messages of a request as a source, for one step. */

@@ -1,8 +1,6 @@
 /** Shares a machine's cores out between entities. */
 import type { Semaphore } from './semaphore.ts';
 
-/** How long a portion counts at most: a longer one waits for an outside system, or would block its own entity. */
-export const COUNTED_MS = 2_000;
 /** How long an entity counts as present after a call. */
 export const PRESENT_MS = 1_500;
 /** How often the share looks at the clock while portions wait. */
@@ -11,20 +9,28 @@ const LOOK_MS = 100;
 /** Milliseconds that never run backwards, and a timer. */
 export type Clock = { now(): number; later(ms: number, callback: () => void): void };
 
-type Waiting = { kind: string; begin(): void };
+export type PortionKind = {
+  name: string;
+  /** How long a portion counts: after that it waits for an outside system, or would hold up its own entity. */
+  countedMs: number;
+  /** Whether a caller waits for it: then it goes before other kinds, in every second turn at most. */
+  isUrgent?: boolean;
+};
+
+type Waiting = { kind: PortionKind; begin(): void };
 type Entity = {
-  /** The start of each running portion. */
-  running: Set<{ since: number }>;
+  /** When its portions stop counting. */
+  running: Set<{ until: number }>;
   waiting: Waiting[];
-  /** The number of each kind's last turn. */
+  /** The number of each kind's last turn, by its name. */
   turns: Map<string, number>;
+  isUrgentLast: boolean;
 };
 
 /**
  * Shares a machine's cores out by entity, for all kinds of work. An entity that is alone is not limited. While n
  * entities compute or wait, an entity begins no portion once ⌈cores / n⌉ of its own run; while others only call, one
- * core stays free for them. The kinds of one entity take turns, so its messages do not wait for a whole import. A
- * portion counts for two seconds at most.
+ * core stays free for them. The kinds of one entity take turns, so its erasures do not wait for a whole import.
  */
 export class CpuShare {
   readonly #cores: number;
@@ -52,11 +58,11 @@ export class CpuShare {
   }
 
   /** Returns a semaphore whose portions, once they have a place, also wait for their entity's share. */
-  within(kind: string, take: Semaphore): Semaphore {
+  within(kind: PortionKind, take: Semaphore): Semaphore {
     return async (entityId, onWait, signal) => {
       const leave = await take(entityId, onWait, signal);
       try {
-        const end = await this.take(entityId, kind, signal);
+        const end = await this.take(entityId, kind, onWait, signal);
         return () => {
           end();
           leave();
@@ -68,10 +74,23 @@ export class CpuShare {
     };
   }
 
-  /** Begins a portion as soon as the share allows it. The result ends it. Throws the reason of an aborted signal. */
-  async take(entityId: number, kind: string, signal?: AbortSignal): Promise<() => void> {
+  /**
+   * Begins a portion as soon as the share allows it; the result ends it. If it has to wait, it calls `onWait`. Fails
+   * with an aborted signal's reason.
+   */
+  async take(
+    entityId: number,
+    kind: PortionKind,
+    onWait?: () => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<() => void> {
     signal?.throwIfAborted();
-    const entity: Entity = this.#entities.get(entityId) ?? { running: new Set(), waiting: [], turns: new Map() };
+    const entity: Entity = this.#entities.get(entityId) ?? {
+      running: new Set(),
+      waiting: [],
+      turns: new Map(),
+      isUrgentLast: false,
+    };
     this.#entities.set(entityId, entity);
     if (entity.waiting.length === 0 && this.#mayBegin(entityId, entity)) return this.#begin(entityId, entity, kind);
     const { promise, resolve, reject } = Promise.withResolvers<() => void>();
@@ -84,16 +103,17 @@ export class CpuShare {
     entity.waiting.push(waiting);
     signal?.addEventListener('abort', onAbort, { once: true });
     this.#lookLater();
+    void onWait?.().catch(() => {}); // it only says that the portion waits
     return promise.finally(() => signal?.removeEventListener('abort', onAbort));
   }
 
-  #begin(entityId: number, entity: Entity, kind: string): () => void {
-    const portion = { since: this.#clock.now() };
+  #begin(entityId: number, entity: Entity, kind: PortionKind): () => void {
+    const portion = { until: this.#clock.now() + kind.countedMs };
     entity.running.add(portion);
-    entity.turns.set(kind, (this.#turn += 1));
+    entity.turns.set(kind.name, (this.#turn += 1));
+    entity.isUrgentLast = kind.isUrgent ?? false;
     return () => {
-      entity.running.delete(portion);
-      this.#settle(entityId, entity);
+      if (entity.running.delete(portion)) this.#settle(entityId, entity);
     };
   }
 
@@ -106,22 +126,23 @@ export class CpuShare {
   #beginWaiting(): void {
     for (const [entityId, entity] of this.#entities) {
       while (entity.waiting.length > 0 && this.#mayBegin(entityId, entity)) {
-        const turnOf = ({ kind }: Waiting) => entity.turns.get(kind) ?? 0;
-        const next = entity.waiting.reduce((first, one) => (turnOf(one) < turnOf(first) ? one : first));
+        const next = nextOf(entity);
         entity.waiting = entity.waiting.filter((one) => one !== next);
         next.begin();
       }
     }
   }
 
-  #mayBegin(entityId: number, { running }: Entity): boolean {
+  #mayBegin(entityId: number, entity: Entity): boolean {
     const now = this.#clock.now();
-    const held = [...running].filter(({ since }) => now - since < COUNTED_MS).length;
-    return held < this.#shareOf(entityId, now);
+    return countedOf(entity, now) < this.#shareOf(entityId, now);
   }
 
   #shareOf(entityId: number, now: number): number {
-    if (this.#entities.size > 1) return Math.ceil(this.#cores / this.#entities.size);
+    const others = [...this.#entities].filter(
+      ([id, entity]) => id !== entityId && (entity.waiting.length > 0 || countedOf(entity, now) > 0),
+    ).length;
+    if (others > 0) return Math.ceil(this.#cores / (others + 1));
     const isCalled = [...this.#called].some(([id, at]) => id !== entityId && now - at < PRESENT_MS);
     return isCalled ? Math.max(1, this.#cores - 1) : Infinity;
   }
@@ -136,4 +157,13 @@ export class CpuShare {
       if ([...this.#entities.values()].some(({ waiting }) => waiting.length > 0)) this.#lookLater();
     });
   }
+}
+
+function countedOf({ running }: Entity, now: number): number {
+  return [...running].filter(({ until }) => until > now).length;
+}
+
+function nextOf({ waiting, turns, isUrgentLast }: Entity): Waiting {
+  const turnOf = ({ kind }: Waiting) => (kind.isUrgent && !isUrgentLast ? -1 : (turns.get(kind.name) ?? 0));
+  return waiting.reduce((first, one) => (turnOf(one) < turnOf(first) ? one : first));
 }

@@ -1,5 +1,5 @@
 /** Limits of how many pieces of each kind of work run at once. */
-import type { CpuShare } from './cpu-share.ts';
+import type { CpuShare, PortionKind } from './cpu-share.ts';
 import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 
 /**
@@ -9,8 +9,10 @@ import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 export const PLACES = {
   /** Batches of imports and feeds; bounds their memory. */
   importBatches: 4,
-  /** Parts of batches of imports, feeds and syncs that are being checked or committed. */
+  /** Parts of batches of imports and syncs that are being checked or committed. */
   batchParts: 32,
+  /** Batches of feeds that are being committed. */
+  feedBatches: 4,
   /** Runs of syncs: each holds a few batches for as long as its source takes. */
   syncs: 6,
   /** Runs of exporters and files: each holds two database sessions, and uploads up to two files. */
@@ -19,6 +21,8 @@ export const PLACES = {
   gdpr: 2,
   /** Portions of sends: each holds up to a thousand messages. */
   sends: 4,
+  /** The same, of requests for a few messages. */
+  smallSends: 4,
   /** Attempts to send a mail or an alert. */
   mails: 8,
   /**
@@ -46,6 +50,12 @@ export const PLACES = {
 
 export type Limit = keyof typeof PLACES;
 
+/** A request for at most this many messages is a small send. */
+export const SMALL_SEND = 100;
+
+/** How long a portion counts in its entity's share of the cores. */
+export const COUNTED_MS = 5_000;
+
 /**
  * Bounds of one entity's places, also while it is alone, and of waiting callers. A step that finds the line full is
  * retried in a moment.
@@ -57,6 +67,7 @@ export const BOUNDS = {
   imports: { maxEach: 8, maxWaitingEach: 1, maxWaiting: 16 },
   feeds: { maxEach: 1, maxWaitingEach: 1, maxWaiting: 16 },
   sends: { maxWaitingEach: 8, maxWaiting: 60 },
+  smallSends: { maxWaitingEach: 8, maxWaiting: 20 },
   mails: { maxWaitingEach: 8, maxWaiting: 24 },
   audiences: { maxEach: 1, maxWaitingEach: 4, maxWaiting: 20 },
   reports: { maxEach: 1, maxWaitingEach: 1, maxWaiting: 12 },
@@ -67,13 +78,28 @@ export const BOUNDS = {
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
 /**
+<<<<<<< HEAD
  * Limits whose portions of work compute: `CpuShare` shares the cores out between them. Portions of the others wait for
  * outside systems, or last for minutes.
+=======
+ * The limits whose work takes the machine's cores a portion at a time: `CpuShare` shares the cores out between them.
+ * Portions of the others wait for outside systems, or last for minutes. A portion of a send is planned within half a
+ * second, then it waits for its provider. Small sends wait for no share: a message must not stand behind the imports of
+ * its own entity.
+>>>>>>> 0fbffa3a (Let small sends, feeds and callers' reads not wait behind their entity's bulk work)
  */
-const BY_CPU_SHARE: ReadonlySet<Limit> = new Set(['batchParts', 'gdpr', 'sends', 'reports', 'heavyReads']);
+const BY_CPU_SHARE: Partial<Record<Limit, Omit<PortionKind, 'name'>>> = {
+  batchParts: { countedMs: COUNTED_MS },
+  feedBatches: { countedMs: COUNTED_MS },
+  gdpr: { countedMs: COUNTED_MS },
+  reports: { countedMs: COUNTED_MS },
+  sends: { countedMs: 500 },
+  heavyReads: { countedMs: COUNTED_MS, isUrgent: true },
+};
 
 /** Opens the places of a limit, once a process. */
 export function openPlaces(limit: Limit, cpuShare?: CpuShare): Semaphore {
   const take = semaphore(PLACES[limit], (BOUNDS as Partial<Record<Limit, Bounds>>)[limit]);
-  return cpuShare && BY_CPU_SHARE.has(limit) ? cpuShare.within(limit, take) : take;
+  const kind = BY_CPU_SHARE[limit];
+  return cpuShare && kind ? cpuShare.within({ name: limit, ...kind }, take) : take;
 }

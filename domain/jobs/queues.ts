@@ -18,5 +18,6 @@ export const QUEUE_OF = {
   deliveries: 'bulk',
   syncs: 'syncs',
   sends: 'sends',
+  smallSends: 'sends',
   mails: 'mails',
 } as const satisfies Partial<Record<Limit, TaskQueue>>;

@@ -31,17 +31,16 @@ declare module 'fastify' {
 }
 
 /** Finds out who asks before the request is counted, so that a token has a share of its own. */
-export function authenticate(app: FastifyInstance, { db, settings, cpuShare }: RouteDependencies): void {
+export function authenticate(app: FastifyInstance, { db, settings }: RouteDependencies): void {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.route?.auth !== 'token') return;
     request.caller = await findCaller(db, request.headers.authorization, settings.tokenTtlDays);
-    if (request.caller) cpuShare.noteCall(request.caller.entityId);
   });
 }
 
 /** Refuses who may not ask once the request is counted, before its body is read. */
-export function authorise(app: FastifyInstance): void {
+export function authorise(app: FastifyInstance, { cpuShare }: RouteDependencies): void {
   app.addHook('preParsing', async (request) => {
     const {
       caller,
@@ -54,6 +53,7 @@ export function authorise(app: FastifyInstance): void {
     if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
     const missing = route.rights.find((right) => !caller.rights.has(right));
     if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
+    cpuShare.noteCall(caller.entityId);
     request.verified();
   });
 }

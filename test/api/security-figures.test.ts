@@ -5,8 +5,8 @@ import { MAX_SOURCE_DOCUMENT_BYTES } from '../../activities/syncs/stored-size.ts
 import { PUSH_LIMITS } from '../../connectors/push/contract.ts';
 import { MAX_PAIRS_IN_ALL } from '../../domain/analytics/funnel.ts';
 import { MAX_ELEMENTS } from '../../domain/json/json-size.ts';
-import { COUNTED_MS, PRESENT_MS } from '../../domain/core/cpu-share.ts';
-import { BOUNDS, PLACES } from '../../domain/core/limits.ts';
+import { PRESENT_MS } from '../../domain/core/cpu-share.ts';
+import { BOUNDS, COUNTED_MS, PLACES, SMALL_SEND } from '../../domain/core/limits.ts';
 import { MAX_FAULTS } from '../../domain/core/refusal.ts';
 import { LIMITS } from '../../server/dependencies.ts';
 import { MAX_DEFINITIONS } from '../../store/tracking/event-definitions.ts';
@@ -22,6 +22,7 @@ const { importBatches, syncs, exports, gdpr, heavyReads } = PLACES;
 const FIGURES = [
   `its share of the ${PLACES.sends} places of a worker`,
   `for ${PRESENT_MS / 1_000} s after each call. A portion that lasts longer than ${COUNTED_MS / 1_000} s counts no more`,
+  `a request for at most ${SMALL_SEND} messages has ${PLACES.smallSends} places of its own`,
   `its share of the ${PLACES.mails} places for mails`,
   `its share of the ${PLACES.connectorCalls} places of a server, at most ${BOUNDS.connectorCalls.maxEach}, each for at most ` +
     `${seconds(LIMITS.discoverMs)}`,

@@ -26,12 +26,14 @@ function shareOf(cores: number) {
   };
 }
 
+const kindOf = (name: string) => ({ name, countedMs: 2_000, isUrgent: name === 'funnel' });
+
 /** Portions that were asked for, in the order in which they began. */
 function begun(share: CpuShare) {
   const portions: string[] = [];
   const ends = new Map<string, () => void>();
   const ask = async (entityId: number, kind: string, name = `${entityId} ${kind}`) => {
-    void share.take(entityId, kind).then((end) => {
+    void share.take(entityId, kindOf(kind)).then((end) => {
       portions.push(name);
       ends.set(name, end);
     });
@@ -78,6 +80,52 @@ it("begins an entity's kinds of work in turns", async () => {
   expect(portions).toEqual(['a', 'message', 'erasure', 'b', 'c']);
 });
 
+it('begins what a caller waits for before other kinds, in every second turn at most', async () => {
+  const { share } = shareOf(2);
+  const { portions, ask, end } = begun(share);
+  share.noteCall(2);
+  await ask(1, 'import', 'a');
+  for (const name of ['b', 'c']) await ask(1, 'import', name);
+  for (const name of ['first funnel', 'second funnel']) await ask(1, 'funnel', name);
+  for (const name of ['a', 'first funnel', 'b', 'second funnel']) {
+    end(name);
+    await new Promise(setImmediate);
+  }
+  expect(portions).toEqual(['a', 'first funnel', 'b', 'second funnel', 'c']);
+});
+
+it("limits others by an entity's portion only as long as that counts, and ends it once", async () => {
+  const { share, pass } = shareOf(2);
+  const { portions, ask, end } = begun(share);
+  await ask(2, 'gdpr');
+  await ask(1, 'import', 'a');
+  await ask(1, 'import', 'b');
+  expect(portions).toEqual(['2 gdpr', 'a']);
+  await pass(2_000);
+  expect(portions).toEqual(['2 gdpr', 'a', 'b']);
+  end('2 gdpr');
+  await ask(2, 'import');
+  await ask(2, 'import', 'waits');
+  end('2 gdpr');
+  expect(portions).not.toContain('waits');
+  await pass(2_000);
+  expect(portions).toContain('waits');
+});
+
+it('says that a portion waits', async () => {
+  const { share } = shareOf(1);
+  const { ask, end } = begun(share);
+  await ask(1, 'import');
+  await ask(2, 'import');
+  const said: string[] = [];
+  const begins = share.take(1, kindOf('send'), async () => void said.push('waits'));
+  expect(said).toEqual(['waits']);
+  end('1 import');
+  (await begins)();
+  (await share.take(3, kindOf('send'), async () => void said.push('waits')))();
+  expect(said).toEqual(['waits']);
+});
+
 it('counts a portion for two seconds at most, so that what waits outside holds up nothing of its entity', async () => {
   const { share, pass } = shareOf(2);
   const { portions, ask } = begun(share);
@@ -98,13 +146,13 @@ it('lets a caller who is gone leave the line', async () => {
   await ask(2, 'funnel');
   const gone = new AbortController();
   await ask(2, 'funnel', '2 waiting');
-  const left = share.take(2, 'funnel', gone.signal).catch((error: Error) => error.message);
+  const left = share.take(2, kindOf('funnel'), undefined, gone.signal).catch((error: Error) => error.message);
   gone.abort(new Error('hung up'));
   expect(await left).toBe('hung up');
   end('2 funnel');
   await ask(2, 'import');
   expect(portions).toEqual(['1 funnel', '2 funnel', '2 waiting']);
-  await expect(share.take(1, 'funnel', gone.signal)).rejects.toThrow('hung up');
+  await expect(share.take(1, kindOf('funnel'), undefined, gone.signal)).rejects.toThrow('hung up');
 });
 
 it('gives no entity more than its share while others compute or wait, and begins all in the end', async () => {
@@ -127,7 +175,7 @@ it('gives no entity more than its share while others compute or wait, and begins
           const before = runningOf(move.take);
           const others = new Set(running.map(({ entityId }) => entityId)).size - (before > 0 ? 1 : 0);
           waiting += 1;
-          void share.take(move.take, move.kind).then((end) => {
+          void share.take(move.take, kindOf(move.kind)).then((end) => {
             waiting -= 1;
             running.push({ entityId: move.take, end });
           });

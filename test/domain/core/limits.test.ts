@@ -5,6 +5,7 @@ import { ownerOf } from '../../../activities/core/mail-once.ts';
 import { BOUNDS, type Limit, openPlaces, PLACES } from '../../../domain/core/limits.ts';
 import { type Bounds, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { QUEUE_OF, STEPS_OF_QUEUE } from '../../../domain/jobs/queues.ts';
+import { openCpuShare } from '../../../runtime/app-context.ts';
 
 const FOLDERS = ['domain', 'store', 'connectors', 'temporal', 'activities', 'server', 'runtime'];
 
@@ -89,7 +90,7 @@ const LIMIT_OF_STEP: Record<string, Limit | { none: string }> = {
   prepareAudience: 'audiences',
   refreshSegment: 'audiences',
   sendToAudience: 'sends',
-  sendMessages: 'sends',
+  sendMessages: 'sends', // or smallSends
   mailFile: 'mails',
   mailExportAlert: 'mails',
   mailAboutAccess: 'mails',
@@ -194,6 +195,15 @@ it('a step that finds many of its entity waiting comes back later, and leaves it
   const other = within(2, async () => 'sent');
   answers('sent');
   expect(await Promise.all([other, ...slow])).toEqual(Array.from({ length: slow.length + 1 }, () => 'sent'));
+});
+
+it('a request for a few messages does not wait for the cores that its own entity uses, nor for a large send', async () => {
+  const share = openCpuShare();
+  share.noteCall(2);
+  const [takeSend, takeSmall] = [openPlaces('sends', share), openPlaces('smallSends', share)];
+  const ends = await Promise.all([takeSend(1), ...Array.from({ length: 4 }, () => takeSmall(1))]);
+  expect(ends).toHaveLength(5);
+  for (const end of ends) end();
 });
 
 it('resets of passwords leave places in line to the mails of entities, however many they are', async () => {
