@@ -78,15 +78,10 @@ export const BOUNDS = {
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
 /**
-<<<<<<< HEAD
- * Limits whose portions of work compute: `CpuShare` shares the cores out between them. Portions of the others wait for
- * outside systems, or last for minutes.
-=======
  * The limits whose work takes the machine's cores a portion at a time: `CpuShare` shares the cores out between them.
  * Portions of the others wait for outside systems, or last for minutes. A portion of a send is planned within half a
  * second, then it waits for its provider. Small sends wait for no share: a message must not stand behind the imports of
  * its own entity.
->>>>>>> 0fbffa3a (Let small sends, feeds and callers' reads not wait behind their entity's bulk work)
  */
 const BY_CPU_SHARE: Partial<Record<Limit, Omit<PortionKind, 'name'>>> = {
   batchParts: { countedMs: COUNTED_MS },
