@@ -50,7 +50,8 @@ async function downloadAll({ client, stdout, console }: CommandContext, id: stri
   for (const { who, params } of archives) {
     const file = join(folder, `${id}-${params.ordinal}.zip`);
     const sha256 = await save({ stdout }, await client.stream.downloadArchive({ params }), file);
-    if (!known.has(sha256)) refuse(502, 'not_the_archive', `${file} is not in a receipt: its SHA-256 is ${sha256}.`);
+    if (!known.has(sha256))
+      refuse(502, 'not_the_archive', `${file} is not what a receipt tells of: its SHA-256 is ${sha256}.`);
     console.log(printable(`${who}: ${file}`));
   }
   return people.some(([, url]) => url === null) ? 1 : 0;
