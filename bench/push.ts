@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { AccessToken } from '../connectors/fcm/fcm.ts';
 import { fcm } from '../connectors/fcm/fcm.ts';
-import type { ServiceAccount } from '../connectors/fcm/service-account.ts';
+import type { ServiceAccount } from '../connectors/fcm/fcm.ts';
 import type { PushContext } from '../connectors/push/contract.ts';
 import { fcmMessage, type PushMessage } from '../domain/sends/push.ts';
 import type { Line, Size } from './line.ts';

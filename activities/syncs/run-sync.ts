@@ -1,17 +1,226 @@
-import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import type { Batch, Cursor, Field } from '../../connectors/core/contract.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
+import { UNTOLD } from '../../domain/syncs/schema-change.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
-import { write } from '../../store/core/database.ts';
+import { type Tx, write } from '../../store/core/database.ts';
 import { findNextJob } from '../../store/jobs/jobs.ts';
-import { claimRun, findRunById, lockSyncOf } from '../../store/syncs/sync-runs.ts';
+import { updateRunFromStart, updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
+import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { claimRun, findRunById, lockRun, lockSyncOf } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
 import { startJob } from '../../temporal/flows.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { noteWaitOf } from '../jobs/note-wait.ts';
 import { sendRunAlerts } from '../jobs/run-alerts.ts';
+import { waitOrFail } from '../jobs/wait-or-fail.ts';
 import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
+import { deliverPending } from './deliver.ts';
 import { endSyncRun } from './end.ts';
-import { syncRecords } from './records.ts';
+import { gather, type Gathered, oneAhead } from './items.ts';
+import { findJob, openEnds, secretsOf, type SyncEnds, type SyncJob } from './job.ts';
+import { RecordMapper } from './record-mapper.ts';
+import { readErrors } from './redrive.ts';
+import { removeVanished } from './removal.ts';
+import { lookAtSchema, schemaRefusal, takeWhileRead } from './schema.ts';
+import { openScope, type RunScope } from './scope.ts';
+import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
+
+/**
+ * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run
+ * has failed; else when to try again.
+ */
+function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  return inSlot(
+    deps.takeSyncSlot,
+    claim.entityId,
+    async () => {
+      stopIfAsked(deps);
+      return syncInTurn(deps, claim);
+    },
+    noteWaitOf(deps, 'sync', claim),
+  );
+}
+
+async function syncInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  const job = await findJob(deps, claim);
+  if (!job) return null;
+  let ends: SyncEnds | null = null;
+  try {
+    ends = await openEnds(deps, job);
+    await syncWith(deps, job, ends);
+    return null;
+  } catch (error) {
+    if (error instanceof JobGone) return moved(deps, claim);
+    if (!(error instanceof Refusal)) throw error;
+    return waitOrFailSync(deps, job, error, ends);
+  }
+}
+
+async function syncWith(deps: Dependencies, job: SyncJob, ends: SyncEnds): Promise<void> {
+  const scope = await openScope(deps, job, ends);
+  try {
+    if (job.run.isRead) return await removeVanished(deps, job, ends, scope);
+    if (!job.run.isBegun && job.run.rootId === null) await lookAtSchema(deps, job, ends, scope);
+    if (ends.destination) await deliverPending(deps, job, { ...streamOf(job), open: ends.destination, scope });
+    // With the fields that were taken just now, and the cursor behind what was pending.
+    const current = await findJob(deps, { ...job.key, identifier: job.run.identifier });
+    if (!current) throw new JobGone();
+    await readSource(deps, current, ends, scope);
+    await removeVanished(deps, current, ends, scope);
+  } finally {
+    await scope.close();
+  }
+}
+
+function streamOf({ sync: { destination } }: SyncJob): { stream: string; key: string[] } {
+  return destination as Exclude<typeof destination, { sorId: number }>;
+}
+
+/** Another attempt at this step may have moved the run on: then this one goes on from there. */
+async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  return (await findJob(deps, claim)) ? { againInMs: 1_000 } : null;
+}
+
+function waitOrFailSync(deps: Dependencies, { key, run: begun }: SyncJob, refusal: Refusal, ends: SyncEnds | null) {
+  const isFromStart = refusal.status === 'source_changed';
+  return waitOrFail(deps, key, refusal, secretsOf(ends), {
+    kind: 'sync',
+    lock: lockRun,
+    before: (run) => (hasProgress(begun, run, isFromStart) ? { tries: 0, failingSince: null } : begun),
+    alongside: async (tx, run) => {
+      if (isFromStart) await updateRunFromStart(tx, run);
+    },
+    fail: (failure) => endSyncRun(deps, key, failure),
+  });
+}
+
+/**
+ * Returns whether this try has moved the run on, or the destination has answered records. A run that begins at the
+ * start again has not moved on, whatever it read: otherwise a source that always breaks off, or changes, before its end
+ * would be read for ever.
+ */
+function hasProgress(begun: SyncRun, now: SyncRun, isFromStart: boolean): boolean {
+  const isFurther = !isFromStart && now.progress.position !== begun.progress.position;
+  const isAnswered =
+    now.answered > 0 && (now.answered !== begun.answered || now.progress.batchesTaken !== begun.progress.batchesTaken);
+  return isFurther || isAnswered || now.removed > begun.removed;
+}
+
+/**
+ * Maximum number of values of a batch. Five batches are in memory at once, from the one being read to the two being
+ * merged; twice the size is no faster.
+ */
+const MAX_VALUES = 20_000;
+
+/** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
+async function readSource(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
+  const mapper = new RecordMapper(job.sync, job.run.progress.unmappedFields);
+  const writer = batchWriter(deps, job, ends, { mapper, scope });
+  await writer.resume();
+  try {
+    await takeAll(deps, job, { mapper, writer, scope }, batchesOf(deps, job, ends, scope));
+  } finally {
+    await writer.settled(); // also before an error of the source is thrown
+  }
+  scope.throwIfEnding();
+  await write(deps.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));
+}
+
+type Tools = { mapper: RecordMapper; writer: BatchWriter; scope: RunScope };
+
+async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
+  let { progress } = job.run;
+  const gathered = gather(batches, Math.min(deps.batchRecords, MAX_VALUES), job.sync.mapping);
+  const takeFields = takeWhileRead(deps, job, tools.scope);
+  const learn = (fields: Field[]) => {
+    if (job.sync.readFields === null) tools.mapper.learn(fields);
+  };
+  for await (const prepared of oneAhead(prepareEach(gathered, tools.writer, learn, progress.recordsTaken))) {
+    progress = await orEnd(tools.scope, take(deps, job, { ...tools, prepared, takeFields, progress }));
+    if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
+  }
+}
+
+/** A source may say nothing for long: where its records can't be written, it is not waited for. */
+async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    scope.end();
+    throw error;
+  }
+}
+
+/** The fields of a first reading are no news, and known before their records are mapped. */
+async function* prepareEach(
+  batches: AsyncGenerator<Gathered>,
+  { prepare }: BatchWriter,
+  learn: (fields: Field[]) => void,
+  taken: number,
+): AsyncGenerator<PreparedBatch> {
+  let before = taken;
+  for await (const batch of batches) {
+    if (batch.fields) learn(batch.fields);
+    yield await prepare(batch, before);
+    before += batch.items.length;
+  }
+}
+
+type TakeFields = ReturnType<typeof takeWhileRead>;
+type Step = Tools & { prepared: PreparedBatch; takeFields: TakeFields; progress: RunProgress };
+
+async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ...step }: Step): Promise<RunProgress> {
+  const { writer, mapper, scope, progress } = step;
+  scope.throwIfEnding();
+  const { fields } = prepared.batch;
+  if (fields) {
+    await writer.settled(); // what they change is locked together with the run
+    await takeFields(fields);
+  }
+  const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
+  if (after === 'stopped') {
+    await write(deps.db, (tx) => noteNews(tx, job, mapper));
+    throw schemaRefusal(`new: ${[...mapper.news].join(', ')}`);
+  }
+  if (!after) throw new JobGone();
+  return after;
+}
+
+/** Fields that came up in records alone. */
+async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promise<SyncRun> {
+  const run = await lockRun(tx, key);
+  if (!run) throw new JobGone();
+  if (news.size > 0 && run.schemaChange === null) {
+    await updateSchemaChange(tx, run, {
+      added: [...news].map((name) => ({ name, type: UNTOLD })),
+      removed: [],
+      retyped: [],
+    });
+  }
+  return run;
+}
+
+function batchesOf(deps: Dependencies, job: SyncJob, { source }: SyncEnds, scope: RunScope): AsyncIterable<Batch> {
+  const { run, sync } = job;
+  const cursor = cursorOf(job);
+  if (run.rootId !== null) return readErrors(deps, sync.entityId, run.rootId, cursor);
+  const { stream, mode, cursorField } = sync;
+  return source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor }, scope.context);
+}
+
+/** Where this run goes on; where it begins, too. */
+function cursorOf({
+  run: {
+    progress: { position },
+  },
+}: SyncJob): Cursor | null {
+  return position === null ? null : (JSON.parse(position) as Cursor);
+}
 
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 

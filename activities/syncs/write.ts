@@ -1,11 +1,29 @@
-import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { SourceRecord } from '../../connectors/core/contract.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { isKeptByDouble } from '../../domain/text/number-value.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
+import { streamProfileValues } from '../../store/attributes/profile-values.ts';
+import { write } from '../../store/core/database.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import { insertImportErrors } from '../../store/imports/import-errors.ts';
+import { findKnownRecords } from '../../store/syncs/sync-records.ts';
+import { updateRunProgress, updateSample } from '../../store/syncs/sync-run-progress.ts';
+import type { RunProgress, SampleRecord } from '../../store/syncs/sync-run-record.ts';
+import { lockRun } from '../../store/syncs/sync-runs.ts';
+import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { checkBatch, type CheckedBatch } from './attributes.ts';
+import { redactErased } from '../gdpr/redact-erased.ts';
+import { checkBatch, type CheckedBatch, type CheckedRecord, checkRecords } from './attributes.ts';
+import { cursorBehind, cursorToNote } from './cursor.ts';
 import { deliverBatch } from './deliver.ts';
-import { dryRunBatch } from './dry-run.ts';
+import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 import { AttributeLanes } from './lanes.ts';
+import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
+import { outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 import type { RunScope } from './scope.ts';
 
@@ -55,5 +73,213 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
     ...atOnce,
     prepare: asItIs,
     write: ({ batch }, progress) => deliverBatch(deps, job, target, batch, progress),
+  };
+}
+
+/** So many records are shown, changed ones first. */
+const MAX_SHOWN = 20;
+/** Maximum length of a record as JSON. */
+const MAX_SHOWN_CHARS = 10_000;
+
+/** Findings of a dry run about a batch; `people`: the ids of the customers that it tells of. */
+type Findings = {
+  records: readonly BatchRecord[];
+  people: (string | null)[];
+  outcomes: RecordOutcome[];
+  sample: SampleRecord[];
+};
+
+/** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
+async function dryRunBatch(
+  deps: Dependencies,
+  job: SyncJob,
+  mapper: RecordMapper,
+  batch: Gathered,
+  before: RunProgress,
+): Promise<RunProgress | 'stopped' | null> {
+  const items = batch.items.slice(0, job.run.dryRunRecords! - before.read);
+  const { destination } = job.sync;
+  const findings =
+    'sorId' in destination
+      ? await lookAtAttributes(deps, job, destination.sorId, mapper, items, before.read)
+      : await lookAtRecords(deps, job, destination.key, mapper, items, before.read);
+  if (mapper.isToStop) return 'stopped';
+  const noted = await write(deps.db, async (tx) => {
+    const run = await lockRun(tx, job.key);
+    if (run?.progress.read !== before.read) return null;
+    if (await isAnyErased(tx, deps, job.sync, findings.people)) return 'erased';
+    const errors = await redactErased(
+      tx,
+      deps,
+      job.sync.entityId,
+      findings.records.flatMap(({ error }) => error ?? []),
+      () => customerTypeOf(job.sync),
+    );
+    await insertImportErrors(tx, job.sync.entityId, run.id, errors);
+    await updateSample(tx, run, shownFirst([...(run.sample ?? []), ...findings.sample]).slice(0, MAX_SHOWN));
+    const position = await cursorToNote(tx, deps, job.sync, {
+      before: run.progress.position,
+      behind: cursorBehind(batch),
+    });
+    const taken = progressTaken(run.progress, items.length, {
+      bytes: batch.bytes,
+      share: null,
+      position,
+      unmappedFields: [...mapper.unmapped],
+      oddCursors: batch.oddCursors,
+    });
+    const progress = progressAfter(taken, { ...findings, errors });
+    await updateRunProgress(tx, run, progress);
+    return progress;
+  });
+  // Somebody was erased since it was looked at: it is looked at again, without them.
+  return noted === 'erased' ? dryRunBatch(deps, job, mapper, batch, before) : noted;
+}
+
+/** Sorts records that would be written before the others. */
+function shownFirst(sample: SampleRecord[]): SampleRecord[] {
+  return sample.toSorted((a, b) => Number(a.outcome === 'unchanged') - Number(b.outcome === 'unchanged'));
+}
+
+async function lookAtAttributes(
+  deps: Dependencies,
+  { sync }: SyncJob,
+  sorId: number,
+  mapper: RecordMapper,
+  items: Gathered['items'],
+  before: number,
+): Promise<Findings> {
+  const rules = await sorRules(deps.db, sync.entityId, sorId);
+  const customer = sync.mapping.customer!;
+  const checked = checkRecords(items, { rules, mapper, customer }, before);
+  const records = await withoutErased(deps, sync, checked);
+  const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
+  const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
+  const stored = await storedValues(deps, sync.entityId, sorId, rules, people);
+  const looked = records.map((record) => lookAt(record, rules, stored));
+  return {
+    records,
+    people: records.map(({ key }) => key),
+    outcomes: looked.map(({ outcome }) => outcome),
+    sample: looked.slice(0, MAX_SHOWN * 10),
+  };
+}
+
+/** As the merge leaves them out. */
+async function withoutErased(
+  deps: Dependencies,
+  sync: SyncJob['sync'],
+  records: CheckedRecord[],
+): Promise<CheckedRecord[]> {
+  const erased = await erasedAmong(deps.db, deps, sync, () => records.map(({ key }) => key));
+  return records.map((record) => {
+    const hash = erased(record.key);
+    return hash ? { ...record, key: null, rows: [], checksum: null, error: erasedError(record.ordinal, hash) } : record;
+  });
+}
+
+/** By customer and attribute; what is removed is left out. */
+type StoredValues = Map<string, Map<number, string | string[]>>;
+
+async function storedValues(
+  { db }: Dependencies,
+  entityId: number,
+  sorId: number,
+  { attributes }: SorRules,
+  people: Person[],
+): Promise<StoredValues> {
+  const selection = [...attributes.values()].map(({ id, valueType }) => ({ id, sorId, valueType }));
+  const stored: StoredValues = new Map();
+  for await (const { customer, values } of streamProfileValues(db, entityId, people, selection)) {
+    const there = values.filter(({ isRemoved }) => !isRemoved);
+    stored.set(
+      customer.customerId,
+      new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? String(value)])),
+    );
+  }
+  return stored;
+}
+
+function lookAt(
+  { ordinal: line, key, rows, error }: CheckedRecord,
+  { attributes }: SorRules,
+  stored: StoredValues,
+): SampleRecord {
+  const keyOf = new Map([...attributes.values()].map((attribute) => [attribute.id, attribute.key]));
+  const changes = rows.flatMap((row) => {
+    const before = shown(row.valueType, stored.get(key!)?.get(row.attributeId));
+    const after = row.kind === 'value' ? row.value : row.elements;
+    if (isSame(row.valueType, before, after)) return [];
+    const [from, to] = [before, after].map((value) => asNumber(row.valueType, value));
+    return [{ key: keyOf.get(row.attributeId)!, before: from, after: to }];
+  });
+  const outcome = error
+    ? error.outcome === 'ignored'
+      ? 'ignored'
+      : 'failed'
+    : changes.length > 0
+      ? 'written'
+      : 'unchanged';
+  return { line, outcome, customer_id: key, changes, ...(error ? { message: error.message } : {}) };
+}
+
+type Value = string | boolean | readonly string[] | null;
+
+/** A datetime is kept as milliseconds since the epoch, an empty Set as no value. */
+function shown(type: ValueType, stored: string | string[] | undefined): Value {
+  if (stored === undefined) return type === 'Set' ? [] : null;
+  return type === 'Datetime' ? new Date(Number(stored)).toISOString() : stored;
+}
+
+function isSame(type: ValueType, before: Value, after: Value): boolean {
+  if (Array.isArray(before) && Array.isArray(after)) return isDeepStrictEqual(new Set(before), new Set(after));
+  if (type === 'Number' && before !== null && after !== null) return digits(String(before)) === digits(String(after));
+  return String(before) === String(after);
+}
+
+/** A Number as one, where a double keeps each of its digits. */
+function asNumber(type: ValueType, value: Value): Value | number {
+  return type === 'Number' && typeof value === 'string' && isKeptByDouble(value) ? Number(value) : value;
+}
+
+/** As numbers compare: 1.50 is 1.5. */
+function digits(number: string): string {
+  return number.includes('.') ? number.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : number;
+}
+
+/** One that is too long is shown by its beginning, as a text: a sample is read whenever its run is. */
+function shownRecord(record: SourceRecord | null): unknown {
+  const text = JSON.stringify(record);
+  return text.length > MAX_SHOWN_CHARS ? `${shorten(text, MAX_SHOWN_CHARS)}…` : record;
+}
+
+async function lookAtRecords(
+  deps: Dependencies,
+  { sync, run }: SyncJob,
+  key: string[],
+  mapper: RecordMapper,
+  items: Gathered['items'],
+  before: number,
+): Promise<Findings> {
+  const outgoing = await outgoingOf(deps, sync, { key, mapper }, items, before);
+  const known = await findKnownRecords(
+    deps.db,
+    sync.entityId,
+    sync.id,
+    outgoing.flatMap((item) => item.key ?? []),
+  );
+  const outcomes = decideOutcomes(outgoing, known, run);
+  const sample = outgoing.map(({ ordinal: line, customerId, record, error }, index): SampleRecord => ({
+    line,
+    outcome: outcomes[index] as SampleRecord['outcome'],
+    customer_id: customerId,
+    record: shownRecord(record),
+    ...(error ? { message: error.message } : {}),
+  }));
+  return {
+    records: outgoing,
+    people: outgoing.map(({ customerId }) => customerId),
+    outcomes,
+    sample: sample.slice(0, MAX_SHOWN * 10),
   };
 }

@@ -1,5 +1,4 @@
 /** The commands of `millrace apps`: list, show, kinds of events and errors, last calls. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import {
@@ -13,14 +12,15 @@ import {
   stringify,
 } from '../../api/client.ts';
 import { APP_TYPES } from '../../domain/apps/app.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
+import { resolveNamed } from '../core/nearest.ts';
 import { readJsonObject } from '../core/read-json.ts';
 import { readPassword } from '../core/read-password.ts';
 import { escapeControls } from '../core/readable.ts';
 import { printable } from '../core/table.ts';
 import { untilAnswered } from '../core/until-answered.ts';
-import { APP, findApp } from './find-app.ts';
 
 type AppOptions = {
   name?: string;
@@ -305,4 +305,13 @@ function lineOf({ received_at: at, outcome, code, message, call }: LiveCall): st
 
 async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
   return { app_identifier: (await findApp(client, given)).identifier };
+}
+
+/** The argument of commands about an app. */
+const APP = ['<app>', 'its name or identifier'] as const;
+
+async function findApp(client: Client, given: string): Promise<App> {
+  const { apps } = await client.listApps({ query: { unwanted: true } });
+  const resolved = resolveNamed(apps, given, ['app', 'apps']);
+  return 'found' in resolved ? resolved.found : refuse(404, 'no_app', resolved.error);
 }

@@ -1,10 +1,379 @@
+import progress, { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
-import type { Run } from '../core/command-context.ts';
-import { addExporterCommands } from './exporter-commands.ts';
-import { addVerifyCommand } from './exporters-verify.ts';
+import type { Client, ExportRun, FoundExportRun, ListedDataExporter } from '../../api/client.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import { type WindowFault, windowFaults } from '../../domain/exports/window-faults.ts';
+import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
+import { nearestOf } from '../core/nearest.ts';
+import { printable, table } from '../core/table.ts';
+import type { Terminal } from '../core/terminal.ts';
+import { readJwks } from '../gdpr/read-jwks.ts';
+import { hasEnded } from '../imports/import-status.ts';
+import {
+  addRunCommands,
+  printRuns,
+  RUN,
+  RUNS_SHOWN,
+  type RunsOfCommand,
+  sayStarted,
+  troubleLines,
+  waitOf,
+} from '../jobs/runs.ts';
+import type { BucketOptions } from './exports-bucket.ts';
+import { sayVerified } from './verified-report.ts';
+import { isWhole, type Verification, type VerifiedWindow, verifyWindow } from './verify-window.ts';
+import { type WindowFolder, windowFolders } from './window-folders.ts';
 
 export function addExportersCommand(program: Command, run: Run): void {
   const exporters = program.command('exporters').description('daily exports to S3');
   addExporterCommands(exporters, run);
   addVerifyCommand(exporters, run);
+}
+
+type WaitOption = { wait: boolean };
+
+const EXPORTER = ['<exporter>', 'its identifier, or its name'] as const;
+const NO_WAIT = ['--no-wait', 'only start it'] as const;
+
+const RUNS: RunsOfCommand<FoundExportRun> = {
+  command: 'exporters',
+  view: viewRun,
+  shown: (run) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(run) }),
+  tell,
+};
+
+/** Adds the commands of `millrace exporters` that ask the server. */
+function addExporterCommands(exporters: Command, run: Run): void {
+  exporters
+    .command('list', { isDefault: true })
+    .description('list them with their states')
+    .action(() => run(async (context) => show(context, await context.client.listDataExporters())));
+  exporters
+    .command('runs')
+    .description(`list the last ${RUNS_SHOWN} runs of an exporter, newest first`)
+    .argument(...EXPORTER)
+    .action((exporter: string) => run((context) => listRuns(context, exporter)));
+  for (const [name, description, change] of [
+    [
+      'activate',
+      'test its bucket and activate its daily exports; resumes one that failures had paused',
+      'activateDataExporter',
+    ],
+    ['deactivate', 'deactivate its daily exports; a running one continues', 'deactivateDataExporter'],
+  ] as const) {
+    exporters
+      .command(name)
+      .description(description)
+      .argument(...EXPORTER)
+      .action((exporter: string) => run((context) => changeState(context, exporter, change)));
+  }
+  addRunCommands(exporters, run, RUNS, [['cancel', 'cancel a run that has not ended', cancel]]);
+  addStarting(exporters, run);
+}
+
+function addStarting(exporters: Command, run: Run): void {
+  exporters
+    .command('run')
+    .description('export now all data since the last successful run, and follow the run until it has ended')
+    .argument(...EXPORTER)
+    .option(...NO_WAIT)
+    .action((given: string, options: WaitOption) =>
+      run(async (context) =>
+        started(context, await context.client.runDataExporter({ params: await idOf(context, given) }), options),
+      ),
+    );
+  exporters
+    .command('rerun')
+    .description("export the window of a run again, with the exporter's current settings")
+    .argument(...RUN('exporters'))
+    .option(...NO_WAIT)
+    .action((id: string, options: WaitOption) =>
+      run(async (context) =>
+        started(
+          context,
+          await context.client.rerunExport({ params: paramsOf(await viewRun(context.client, id)) }),
+          options,
+        ),
+      ),
+    );
+  exporters
+    .command('backfill')
+    .description('export the events of past days, both included, into a separate folder')
+    .argument(...EXPORTER)
+    .requiredOption('--from <day>', "such as 2026-01-01, in the entity's time zone")
+    .requiredOption('--to <day>', 'such as 2026-01-31')
+    .option(...NO_WAIT)
+    .action((given: string, { from, to, ...options }: WaitOption & { from: string; to: string }) =>
+      run(async (context) =>
+        started(
+          context,
+          await context.client.backfillExports({ params: await idOf(context, given), body: { from, to } }),
+          options,
+        ),
+      ),
+    );
+}
+
+function started(context: CommandContext, { identifier }: ExportRun, { wait }: WaitOption): Promise<number> {
+  return sayStarted(context, RUNS, identifier, wait);
+}
+
+async function listRuns(context: CommandContext, given: string): Promise<number> {
+  const params = await idOf(context, given);
+  const asked = { params, query: { per_page: RUNS_SHOWN } };
+  const { items, total_items: total } = await context.client.listExportRuns(asked);
+  const rows = items.map((one) => [
+    one.identifier,
+    one.cause,
+    one.covered ? `${one.state}, covered` : one.state,
+    sayWindow(one),
+    one.started_at?.slice(0, 16) ?? '',
+    String(one.rows),
+    String(one.types.reduce((sum, { late_rows: late }) => sum + (late ?? 0), 0)),
+  ]);
+  return printRuns(context, ['run', 'cause', 'state', 'window', 'started', 'rows', 'late'], rows, total);
+}
+
+function viewRun(client: Client, id: string): Promise<FoundExportRun> {
+  return client.findExportRun({ params: { run_id: id } });
+}
+
+async function idOf({ client }: CommandContext, given: string): Promise<{ exporter_id: string }> {
+  return { exporter_id: (await findExporter(client, given)).identifier };
+}
+
+function progressOf(run: ExportRun): string {
+  const { rows, types } = run;
+  const wait = waitOf(run);
+  if (wait !== null) return wait;
+  if (types.length === 0) return 'waiting until all of its window is there';
+  return `${rows} of ${types.reduce((sum, { expected }) => sum + (expected ?? 0), 0)} rows`;
+}
+
+function tell({ console, terminal }: CommandContext, status: ExportRun): number {
+  console.log(reportExportRun(status, terminal));
+  return hasEnded(status) ? exportExitStatus(status) : 0;
+}
+
+async function cancel({ client, console }: CommandContext, id: string): Promise<number> {
+  await client.cancelExportRun({ params: paramsOf(await viewRun(client, id)) });
+  console.log('canceled');
+  return 0;
+}
+
+async function changeState(
+  context: CommandContext,
+  given: string,
+  change: 'activateDataExporter' | 'deactivateDataExporter',
+): Promise<number> {
+  return show(context, [await context.client[change]({ params: await idOf(context, given) })]);
+}
+
+function show({ console, terminal: { width } }: CommandContext, exporters: ListedDataExporter[]): number {
+  console.log(
+    table(
+      ['identifier', 'name', 'state', 'to', 'data', 'apps', 'last good run'],
+      exporters.map((exporter) => [
+        exporter.identifier,
+        exporter.name,
+        exporter.active ? 'active' : 'inactive',
+        [exporter.bucket_name, exporter.subfolder].filter((part) => part !== '').join('/'),
+        exporter.exported_data.join(', '),
+        exporter.apps.map(({ name }) => name).join(', '),
+        exporter.last_run_at?.slice(0, 16) ?? 'never',
+      ]),
+      width,
+    ),
+  );
+  return 0;
+}
+
+function paramsOf({ exporter, identifier }: FoundExportRun): { exporter_id: string; run_id: string } {
+  return { exporter_id: exporter, run_id: identifier };
+}
+
+/** Finds the exporter with an identifier, or else the one with a name; several may have the same name. */
+async function findExporter(client: Client, given: string): Promise<ListedDataExporter> {
+  const exporters = await client.listDataExporters();
+  const found = exporters.find(({ identifier }) => identifier === given);
+  const named = exporters.filter(({ name }) => name === given);
+  if (!found && named.length > 1) {
+    const identifiers = named.map(({ identifier }) => identifier).join(', ');
+    return refuse(
+      409,
+      'ambiguous',
+      `${named.length} exporters are called ${given}: give an identifier (${identifiers})`,
+    );
+  }
+  return (
+    found ??
+    named[0] ??
+    refuse(
+      404,
+      'no_exporter',
+      `There is no exporter ${given}${nearestOf(
+        given,
+        exporters.map(({ name }) => name),
+      )}`,
+    )
+  );
+}
+
+/** Returns the exit status for a run that has ended: 0 if it finished, else 2. */
+function exportExitStatus({ state }: ExportRun): number {
+  return state === 'finished' ? 0 : 2;
+}
+
+/** Describes a run's state or result for people. */
+function reportExportRun(run: ExportRun, { width, command }: Terminal): string {
+  const { state, rows, types } = run;
+  const lines = [`${state}: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${sayWindow(run)}`];
+  if (run.covered) lines.push('an earlier run had exported all of it: nothing was written');
+  if (run.rerun_of !== null) lines.push(`a rerun of ${run.rerun_of}`);
+  if (run.covers.length > 0) lines.push(`it stands for ${run.covers.length} more scheduled times`);
+  lines.push(...troubleLines(run));
+  if (run.manifest_key !== null) lines.push(`manifest: ${printable(run.manifest_key)}`);
+  if (types.length > 0)
+    lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells), width));
+  const ambiguous = types.reduce((sum, { ambiguous_sets: sets }) => sum + (sets ?? 0), 0);
+  if (ambiguous > 0) {
+    const sets = ambiguous === 1 ? '1 Set has' : `${ambiguous} Sets have`;
+    lines.push(
+      '',
+      `${sets} elements with ; or empty ones, which CSV cannot give back: set the exporter's format to jsonl or parquet.`,
+    );
+  }
+  if (types.some(({ late_rows: late }) => late !== null && late > 0)) {
+    lines.push(
+      '',
+      `Late rows are in no file. To export the window again: ${command} exporters rerun ${run.rerun_of ?? run.identifier}`,
+    );
+  }
+  return lines.join('\n');
+}
+
+function sayWindow({ days, window: { start, end }, state, cause }: ExportRun): string {
+  if (days) return `${days.from} to ${days.to}`;
+  const isOpen = state === 'accepted' && cause !== 'rerun';
+  return `${start ?? (isOpen ? 'the last good run' : 'the beginning')} to ${end}`;
+}
+
+function typeCells({ type, expected, rows, files, late_rows: late }: ExportRun['types'][number]): string[] {
+  return [
+    type,
+    expected === null ? '' : String(expected),
+    String(rows),
+    String(files),
+    late === null ? '' : String(late),
+  ];
+}
+
+/** The command `millrace exporters verify`: checks exports in their bucket. */
+
+type Options = BucketOptions & { prefix: string; from?: string; to?: string; jwks?: string; deep?: true; json?: true };
+
+type Bounds = { from?: Date; to?: Date };
+
+const addVerifyCommand = (exporters: Command, run: Run) =>
+  exporters
+    .command('verify')
+    .description('check that the bucket contains all exports as they were written, without a server')
+    .requiredOption('--bucket <name>', 'is read with the credentials that the AWS command line would use')
+    .option('--prefix <prefix>', '<subfolder>/<exporter>; else all exporters of the bucket', '')
+    .option('--region <region>', 'of the bucket')
+    .option('--endpoint <url>', "of another S3 than Amazon's")
+    .option('--from <time>', 'only windows that end after it: a date (UTC), or an instant such as 2026-11-20T23:00:00Z')
+    .option('--to <time>', 'only windows that begin before it')
+    .option('--jwks <file|url>', "the server's public keys, /.well-known/jwks.json, to verify signatures")
+    .option('--deep', 'read each file and hash it, instead of asking for its size')
+    .option('--json', 'print what was found as JSON')
+    .action((options: Options) => run((context) => verify(context, options)));
+
+async function verify({ stdin, stderr, console, terminal }: CommandContext, options: Options): Promise<number> {
+  const bounds = boundsOf(options);
+  const keys = options.jwks === undefined ? null : await readJwks({ stdin }, options.jwks);
+  const { openExportsBucket } = await import('./exports-bucket.ts'); // takes long to load: not for each command
+  const bucket = openExportsBucket(options);
+  try {
+    const folders = await foldersOf(bucket.list(listedPrefix(options.prefix)), bounds);
+    const windows = await verifyAll({ stderr }, { bucket, keys, isDeep: options.deep === true }, folders);
+    const faults = chainFaults(folders, bounds);
+    const ok = windows.length > 0 && windows.every(isWhole) && faults.length === 0;
+    const report = { ok, isSigned: keys !== null, isDeep: options.deep === true, windows, faults };
+    console.log(sayVerified(report, options.json === true, terminal.width));
+    return ok ? 0 : 1;
+  } finally {
+    bucket.close();
+  }
+}
+
+async function verifyAll(
+  { stderr }: Pick<ProcessIo, 'stderr'>,
+  verification: Verification,
+  folders: WindowFolder[],
+): Promise<VerifiedWindow[]> {
+  const bar = new SingleBar(
+    { format: '{bar} {value} of {total} windows', gracefulExit: false, stream: stderr },
+    progress.Presets.legacy,
+  );
+  bar.start(folders.length, 0);
+  try {
+    const windows: VerifiedWindow[] = [];
+    for (const folder of folders) {
+      windows.push(await verifyWindow(verification, folder));
+      bar.increment();
+    }
+    return windows;
+  } finally {
+    bar.stop();
+  }
+}
+
+async function foldersOf(keys: AsyncIterable<string>, { from, to }: Bounds): Promise<WindowFolder[]> {
+  const isAsked = ({ span }: WindowFolder) =>
+    span === null
+      ? from === undefined && to === undefined // a backfill covers the time of events, which differs
+      : (!from || span.end > from) && (!to || (span.start ?? -Infinity) < to);
+  return (await windowFolders(keys))
+    .filter(isAsked)
+    .toSorted((a, b) => compare(a.exporter, b.exporter) || compareEnds(a, b) || compare(a.path, b.path));
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b));
+const compareEnds = (a: WindowFolder, b: WindowFolder) => (a.span?.end.getTime() ?? 0) - (b.span?.end.getTime() ?? 0);
+
+/** Returns gaps and overlaps of each exporter's windows. */
+function chainFaults(folders: WindowFolder[], bounds: Bounds): (WindowFault & { exporter: string })[] {
+  const chains = Object.entries(
+    Object.groupBy(
+      folders.filter(({ span }) => span !== null),
+      ({ exporter }) => exporter,
+    ),
+  );
+  return chains.flatMap(([exporter, chain = []]) =>
+    windowFaults(
+      chain.map(({ span }) => span!),
+      bounds,
+    ).map((fault) => ({ exporter, ...fault })),
+  );
+}
+
+/** Ends a prefix so that `exp_1` does not match `exp_12`. */
+function listedPrefix(prefix: string): string {
+  const bare = prefix.replace(/^\/+|(?<!\/)\/+$/g, '');
+  return bare === '' ? '' : `${bare}/`;
+}
+
+function boundsOf({ from, to }: Options): Bounds {
+  return {
+    ...(from === undefined ? {} : { from: readTime('--from', from) }),
+    ...(to === undefined ? {} : { to: readTime('--to', to) }),
+  };
+}
+
+function readTime(option: string, given: string): Date {
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(given);
+  const time = new Date(given);
+  if (isTime && !Number.isNaN(time.getTime())) return time;
+  return refuse(400, 'bad_time', `${option} is a date such as 2026-11-20, or an instant such as 2026-11-20T23:00:00Z.`);
 }

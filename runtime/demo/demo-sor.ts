@@ -1,5 +1,5 @@
 import type { Client } from '../../api/client.ts';
-import { DEMO_ATTRIBUTES } from './demo-file.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 
 /** The System of Records that the demo's flows write to, with its API key. */
 export type DemoSor = { identifier: string; apiKey: string };
@@ -16,3 +16,14 @@ export async function makeDemoSor(client: Client, say: (text: string) => void): 
   say(`\nSystem of Record ${identifier} ("Demo CRM") with ${DEMO_ATTRIBUTES.length} attributes`);
   return { identifier, apiKey: apiKeys[0]! };
 }
+
+/** Attributes of the demo's System of Records; `legacy` is disabled. */
+const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
+  ['plan', 'String'],
+  ['orders', 'Number'],
+  ['newsletter', 'Boolean'],
+  ['born', 'Date'],
+  ['last_seen', 'Datetime'],
+  ['interests', 'Set'],
+  ['legacy', 'String'],
+];

@@ -1,12 +1,17 @@
 import * as api from '../../api/exports/export-reconciliation.ts';
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
-import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { openExporterSecrets } from '../../store/exports/data-exporters.ts';
-import { type ExportFile, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
+import {
+  type ExportFile,
+  type ExportRecord,
+  listExportFiles,
+  listExportRecords,
+} from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import {
   countExportedWindows,
@@ -21,9 +26,9 @@ import { countDeletions, type ExportDeletion, listDeletions } from '../../store/
 import type { RouteDependencies } from '../dependencies.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
-import { checkManifest, type ManifestState, verifyFiles } from './export-verification.ts';
+import { wholeSeconds } from '../http/whole-seconds.ts';
+import { checkManifest, type FileState, type ManifestState, verifyFiles } from './export-verification.ts';
 import { knownExporter } from './exporter-record.ts';
-import { showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
 
 const viewReconciliation = route(
   api.reconcileExports,
@@ -171,3 +176,69 @@ function showList(list: ExportDeletion): api.DeletionList {
 }
 
 export const exportReconciliationRoutes: Route[] = [viewReconciliation, listTheLists];
+
+type Window = api.ReconciledWindow;
+
+const NOTHING = { rows: 0, bytes: 0, types: [], manifest: null, elsewhere: false };
+
+/** What was verified of a run's files, by their keys, and of its manifest. */
+type Verified = { files: Map<string, FileState>; manifest: ManifestState };
+
+type ExportedParts = {
+  records: ExportRecord[];
+  files: ExportFile[];
+  verified: Verified | null;
+  isElsewhere: boolean;
+};
+
+function showExported(run: ExportRun, { records, files, verified, isElsewhere }: ExportedParts): Window {
+  return {
+    window: { start: run.window.start && wholeSeconds(run.window.start), end: wholeSeconds(run.window.end) },
+    state: 'exported',
+    reason: null,
+    run: run.identifier,
+    run_state: run.state,
+    rows: records.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    types: records.map(({ dataType, expected, rows, lateRows }) => ({
+      type: dataType,
+      expected,
+      written: rows,
+      late: lateRows,
+      files: files.filter((file) => file.dataType === dataType).map((file) => showFile(file, verified)),
+    })),
+    manifest:
+      run.manifestKey === null
+        ? null
+        : { key: run.manifestKey, sha256: run.manifestSha256!, state: verified && verified.manifest },
+    elsewhere: isElsewhere,
+  };
+}
+
+function showFile({ key, part, rows, bytes, sha256 }: ExportFile, verified: Verified | null): api.ReconciledFile {
+  return { key, part, rows, bytes, sha256, state: verified?.files.get(key) ?? null };
+}
+
+/** The time between the ends and beginnings of two windows. */
+function showGap(start: Date, end: Date): Window {
+  return {
+    ...NOTHING,
+    window: { start: wholeSeconds(start), end: wholeSeconds(end) },
+    state: 'gap',
+    reason: null,
+    run: null,
+    run_state: null,
+  };
+}
+
+/** What was due, and where the run stands that was to export it. */
+function showMissing(start: Date | null, end: Date, run: ExportRun | null, paused: string | null): Window {
+  return {
+    ...NOTHING,
+    window: { start: start && wholeSeconds(start), end: wholeSeconds(end) },
+    state: 'missing',
+    reason: paused ?? run?.failure?.message ?? run?.fault ?? null,
+    run: run && run.identifier,
+    run_state: run && run.state,
+  };
+}

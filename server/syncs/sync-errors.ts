@@ -1,5 +1,6 @@
 import * as api from '../../api/syncs/sync-runs.ts';
 import { isOfErased } from '../../domain/imports/import-error.ts';
+import { prepareMapping, type SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { write } from '../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -9,9 +10,45 @@ import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedCsvFile, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { type RecordKey, recordKeys } from './record-key.ts';
 import { knownSync } from './sync-record.ts';
 import { servedSyncRuns } from './sync-run-record.ts';
+
+/** What names a record at the destination, by its fields' names. */
+type RecordKey = Record<string, unknown>;
+
+/** A longer one is sent nowhere (docs/syncs.md). */
+const MAX_CHARS = 1_000;
+
+/**
+ * Tells of errors which record each is of, where the destination is another than attributes. It comes out of the record
+ * that the error shows, so that nothing is left of it where that is gone: of erased people, and of what was never a
+ * record.
+ */
+function recordKeys({ destination, mapping }: Sync): (error: StoredImportError) => RecordKey | null {
+  if ('sorId' in destination || destination.key.length === 0) return () => null;
+  const { key } = destination;
+  const map = prepareMapping(mapping, { keepsCustomer: true });
+  return ({ raw, stage }) => {
+    const record = stage === 'parsing' ? null : recordOf(raw);
+    if (record === null) return null;
+    const values = new Map(map(record).values);
+    const named = key.flatMap((field) =>
+      (values.get(field) ?? null) === null ? [] : [[field, values.get(field)!] as const],
+    );
+    return named.length === 0 || JSON.stringify(named).length > MAX_CHARS ? null : Object.fromEntries(named);
+  };
+}
+
+/** Null of one that was not kept whole. */
+function recordOf(raw: string | null): SourceRecord | null {
+  if (raw === null) return null;
+  try {
+    const record = JSON.parse(raw) as unknown;
+    return typeof record === 'object' && record !== null && !Array.isArray(record) ? (record as SourceRecord) : null;
+  } catch {
+    return null;
+  }
+}
 
 const listErrors = route(api.listSyncErrors, async ({ params: { sync_id, run_id }, query, ...who }, deps) => {
   const { run, sync } = await readableRun(deps, sync_id, run_id, who);

@@ -1,8 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/syncs/syncs.ts';
-import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { connectorOf } from '../../connectors/catalog.ts';
+import { type FieldError, gatherErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { mappingErrors } from '../../domain/syncs/mapping-errors.ts';
+import type { Mapping } from '../../domain/syncs/record-mapping.ts';
+import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { findUser } from '../../store/accounts/users.ts';
-import { type Tx, write } from '../../store/core/database.ts';
-import type { NewSync, Sync } from '../../store/syncs/sync-record.ts';
+import { findSor } from '../../store/attributes/systems-of-records.ts';
+import { type Queryable, type Tx, write } from '../../store/core/database.ts';
+import { type Connection, lockConnection } from '../../store/syncs/connections.ts';
+import type { NewSync, Sync, SyncAlerts, SyncDestination } from '../../store/syncs/sync-record.ts';
 import { hasRecords } from '../../store/syncs/sync-records.ts';
 import { cancelRunsOf, findRunUnderWay } from '../../store/syncs/sync-runs.ts';
 import {
@@ -24,8 +31,163 @@ import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { followSyncSoon } from '../jobs/start-soon.ts';
-import { isOfSameRecords, readDefinition } from './sync-definition.ts';
+import { requireAlertConnections } from './connection-record.ts';
+import { givenMapping } from './sync-mapping.ts';
 import { knownSync, showDefinition, showSync, showSyncs } from './sync-record.ts';
+
+const DEFAULTS = { removalLimit: 50, alerts: { connections: [], failedRecords: null, pauseAfter: 5 } };
+
+/**
+ * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that
+ * does not exist or does not go together. What it names is held until the transaction ends.
+ */
+async function readDefinition(
+  tx: Queryable,
+  entityId: number,
+  body: api.SyncChange,
+  before: NewSync | null,
+  defaultEmails: string[],
+): Promise<NewSync> {
+  const errors: FieldError[] = [];
+  const source = body.source ? await gatherErrors(errors, () => readSource(tx, entityId, body.source!)) : null;
+  const destination = body.destination
+    ? await gatherErrors(errors, () => readDestination(tx, entityId, body.destination!))
+    : before!.destination;
+  const toAttributes = body.destination ? body.destination.sor !== undefined : 'sorId' in before!.destination;
+  const mapping = await gatherErrors(errors, () => readMapping(body, before, toAttributes));
+  const schedule = await gatherErrors(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
+  const mode = body.mode ?? before?.mode ?? 'full';
+  const sync: Omit<NewSync, 'destination' | 'mapping'> = {
+    name: body.name ?? before!.name,
+    connectionId: source?.connectionId ?? before?.connectionId ?? NONE,
+    stream: source?.stream ?? before?.stream ?? '',
+    mode,
+    cursorField: body.cursor_field === undefined ? (before?.cursorField ?? null) : body.cursor_field,
+    removes: body.removes ?? before?.removes ?? false,
+    removalLimit: body.removal_limit ?? before?.removalLimit ?? DEFAULTS.removalLimit,
+    schedule,
+    schemaRule: body.on_schema_change ?? before?.schemaRule ?? 'ignore',
+    alerts: readAlerts(body.alerts, before?.alerts ?? { ...DEFAULTS.alerts, emails: defaultEmails }),
+  };
+  await gatherErrors(errors, () =>
+    requireAlertConnections(tx, entityId, sync.alerts.connections, 'alerts.connections'),
+  );
+  if (mode === 'full') sync.cursorField = null;
+  refuseFields([...errors, ...misfits({ ...sync, destination, mapping }, body)]);
+  return { ...sync, destination: destination!, mapping: mapping! };
+}
+
+/** Of a source that is refused. */
+const NONE = 0;
+
+type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & {
+  destination: SyncDestination | null;
+  mapping: Mapping | null;
+};
+
+/** What does not go together, of parts that are right in themselves. */
+function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldError[] {
+  const errors: FieldError[] = [];
+  if (mode === 'full' && typeof body.cursor_field === 'string') {
+    errors.push({
+      element: 'cursor_field',
+      message: 'is of incremental readings: say mode: incremental, or leave it out',
+    });
+  }
+  if (removes && mode === 'incremental') {
+    errors.push({
+      element: 'removes',
+      message: 'is of full readings: an incremental one cannot tell what has vanished',
+    });
+  }
+  if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
+    errors.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
+  }
+  if (schemaRule === 'follow' && mapping?.otherFields === 'drop') {
+    errors.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });
+  }
+  return errors;
+}
+
+async function readSource(
+  tx: Queryable,
+  entityId: number,
+  { connection, stream }: { connection: string; stream: string },
+) {
+  const found = await knownConnection(tx, entityId, connection, 'source');
+  return { connectionId: found.id, stream };
+}
+
+async function knownConnection(
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
+  side: 'source' | 'destination',
+): Promise<Connection> {
+  const found =
+    (await lockConnection(tx, entityId, identifier)) ??
+    refuseField(`${side}.connection`, 'is no identifier of a connection here: GET /api/connections lists them');
+  if (!connectorOf(found)[side]) refuseField(`${side}.connection`, `is of ${found.connector}, which is no ${side}`);
+  return found;
+}
+
+async function readDestination(
+  tx: Queryable,
+  entityId: number,
+  { sor, connection, stream, key = [] }: NonNullable<api.SyncChange['destination']>,
+): Promise<SyncDestination> {
+  if ((sor === undefined) === (connection === undefined)) {
+    return refuseField('destination', 'must have either sor, or connection and stream');
+  }
+  if (sor !== undefined) {
+    if (stream !== undefined)
+      return refuseField('destination.stream', 'is of a connection: a System of Record has none');
+    if (key.length > 0)
+      return refuseField('destination.key', 'is of a connection: for a System of Record say mapping.customer');
+    const found =
+      (await findSor(tx, entityId, sor)) ??
+      refuseField(
+        'destination.sor',
+        'is no identifier of a System of Record here: GET /api/system_of_records lists them',
+      );
+    return { sorId: found.id };
+  }
+  if (stream === undefined) return refuseField('destination.stream', 'is required with connection');
+  const twice = key.find((field, index) => key.indexOf(field) !== index);
+  if (twice !== undefined) return refuseField('destination.key', `has ${twice} twice`);
+  const found = await knownConnection(tx, entityId, connection!, 'destination');
+  return { connectionId: found.id, stream, key };
+}
+
+function readMapping({ mapping: body }: api.SyncChange, before: NewSync | null, needsCustomer: boolean): Mapping {
+  const given = body || !before ? givenMapping(body ?? {}) : before.mapping;
+  refuseFields(mappingErrors(given, { needsCustomer }));
+  return given as Mapping;
+}
+
+function readSchedule(body: api.SyncChange['schedule'], before: SyncSchedule | null): SyncSchedule | null {
+  return body === undefined ? before : body && api.givenSchedule(body);
+}
+
+function readAlerts(body: api.SyncChange['alerts'], before: SyncAlerts): SyncAlerts {
+  return {
+    emails: body?.emails ?? before.emails,
+    connections: body?.connections ?? before.connections,
+    failedRecords: body?.failed_records === undefined ? before.failedRecords : body.failed_records,
+    pauseAfter: body?.pause_after === undefined ? before.pauseAfter : body.pause_after,
+  };
+}
+
+/** What names the records of a sync: once some are known it stays. */
+function isOfSameRecords(before: NewSync, after: NewSync): boolean {
+  const named = ({ connectionId, stream, destination, mapping }: NewSync) => [
+    connectionId,
+    stream,
+    destination,
+    mapping.customer,
+  ];
+  return isDeepStrictEqual(named(before), named(after));
+}
 
 const NAME_TAKEN = 'is the name of another sync already';
 

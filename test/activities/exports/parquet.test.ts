@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { type FileMetaData, parquetMetadata, parquetReadObjects, parquetSchema } from 'hyparquet';
 import { describe, expect, it } from 'vitest';
-import { parquetOf } from '../../../activities/exports/parquet.ts';
+import { parquetOf } from '../../../activities/exports/type-files.ts';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import { EXPORT_DATA_TYPES, type ExportDataType } from '../../../domain/exports/export-data-type.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createCsvItems, FILE_START } from '../../../connectors/files/file-items.ts';
+import { createCsvItems, FILE_START } from '../../../connectors/files/file-portions.ts';
 import { VALUE_TYPES } from '../../../domain/attributes/attribute-value.ts';
 import type { Conversion } from '../../../domain/attributes/field-conversion.ts';
 import type { RefusedRow, SetRow, ValueRow } from '../../../domain/attributes/value-row.ts';

@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { parquetReadObjects } from 'hyparquet';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { parquetOf } from '../../../activities/exports/parquet.ts';
+import { parquetOf } from '../../../activities/exports/type-files.ts';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
 import { parseAttributeValue } from '../../../domain/attributes/attribute-value.ts';
 import type { CustomerType } from '../../../domain/attributes/customer-id.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { parquetReadObjects } from 'hyparquet';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { parquetOf } from '../../../activities/exports/parquet.ts';
+import { parquetOf } from '../../../activities/exports/type-files.ts';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import { EXPORT_DATA_TYPES } from '../../../domain/exports/export-data-type.ts';
 import type { ExportScope } from '../../../store/exports/export-sources.ts';
