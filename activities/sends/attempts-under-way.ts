@@ -35,7 +35,7 @@ const PUT_OFF_MS = 5_000;
 const MAX_UNDER_WAY = 4_000;
 /** Attempts marked as sending for each that a route takes at once: while some leave, the next are marked. */
 const MARKED_PER_STREAM = 2;
-/** The same for a route that took none of its last ones: these fail together, and hold up no others. */
+/** Number of attempts marked on a route that took none of its last ones: these fail together, and hold up no others. */
 const MARKED_OF_DOWN = 500;
 
 type Parts = Pick<Dependencies, 'db' | 'log' | 'boundary' | 'draining'>;

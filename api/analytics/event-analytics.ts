@@ -1,3 +1,5 @@
+/** The operation that counts an app's events by name and day. */
+
 import { z } from 'zod';
 import { identifier, queryFlag } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

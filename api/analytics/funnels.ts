@@ -1,3 +1,5 @@
+/** Funnels: how many people go through steps one after the other (reference: Funnels). */
+
 import { z } from 'zod';
 import {
   countPairs,
@@ -28,7 +30,6 @@ import {
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Funnels: how many people go through steps one after the other (reference: Funnels). */
 const VIEW = { tag: 'Funnels', right: 'funnels_view' } as const;
 const MANAGE = { tag: 'Funnels', right: 'funnels_manage' } as const;
 /** A property of events, as `breakdown` names it: it lists values that apps sent, such as addresses. */

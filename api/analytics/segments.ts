@@ -1,9 +1,10 @@
+/** Segments: sets of an app's people (reference: Segment; Segments). */
+
 import { z } from 'zod';
 import { bodyFlag, bodyList, identifier, jsonObject, name, stored, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { FILTERS_BYTES, SegmentFiltersInput, ShownFilters } from './segment-filters.ts';
 
-/** Segments: sets of an app's people (reference: Segment; Segments). */
 const VIEW = { tag: 'Segments', right: 'segments_view' } as const;
 const MANAGE = { tag: 'Segments', right: 'segments_manage' } as const;
 const params = z.object({ identifier });

@@ -1,3 +1,7 @@
+/**
+ * Lists of events, sessions, devices and locations that apps sent (reference: Events, Sessions, Devices, Locations).
+ */
+
 import { z } from 'zod';
 import { FIELD_FORMS, LIST_FIELDS, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
@@ -6,7 +10,6 @@ import { commaList, customerId, identifier, isoDateOrDatetime, queryFlag } from 
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** Lists of events, sessions and locations that apps sent (reference: Events, Sessions, Locations). */
 const SHARED = { method: 'GET', right: 'usage_analytics_view' } as const;
 const ofApp = z.object({ app_identifier: identifier });
 const wrongDate = {

@@ -1,9 +1,10 @@
+/** The keys with which an app's SDK sends data. The audit log records who viewed them. */
+
 import { z } from 'zod';
 import { apiKeyError } from '../../domain/apps/api-key.ts';
 import { bodyFlag, identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** The keys with which an app's SDK sends data. The audit log records who viewed them. */
 const SHARED = { tag: 'API keys', right: 'api_keys_manage' } as const;
 const PATH = '/api/apps/:app_identifier/api_keys';
 const ONE = `${PATH}/:key_identifier`;

@@ -1,8 +1,9 @@
+/** Groups of apps: an app may be in several. */
+
 import { z } from 'zod';
 import { identifier, name, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Groups of apps: an app may be in several. */
 const SHARED = { tag: 'App groups' } as const;
 const PATH = '/api/app_groups';
 const ONE = `${PATH}/:group_identifier`;

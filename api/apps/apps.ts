@@ -1,3 +1,5 @@
+/** The apps of an entity (docs/apps.md). */
+
 import { z } from 'zod';
 import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
 import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
@@ -262,7 +264,6 @@ export const CreatedApp = App.omit({
 }).meta({ id: 'CreatedApp' });
 export type CreatedApp = z.output<typeof CreatedApp>;
 
-/** The apps of the entity (docs/apps.md). */
 const SHARED = { tag: 'Apps' } as const;
 const PATH = '/api/apps';
 const params = z.object({ app_identifier: identifier });

@@ -1,3 +1,5 @@
+/** Data wallets: the data that an app holds about its users, and why (reference: Data wallet). */
+
 import { z } from 'zod';
 import type { SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { closestLanguage, isLanguage } from '../../domain/apps/language.ts';

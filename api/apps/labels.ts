@@ -1,8 +1,9 @@
+/** Labels sort objects that users create (reference: Labels). */
+
 import { z } from 'zod';
 import { identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Labels sort the things that users set up (reference: Labels). */
 const SHARED = { tag: 'Labels', right: 'usage_analytics_manage' } as const;
 const params = z.object({ name: identifier });
 

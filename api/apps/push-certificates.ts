@@ -1,8 +1,9 @@
+/** Certificates for pushes to iOS apps (reference: Push certificates). */
+
 import { z } from 'zod';
 import { bodyFlag, identifier, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Certificates for pushes to iOS apps (reference: Push certificates). */
 const SHARED = { tag: 'Push certificates', right: 'push_certificates_manage' } as const;
 const LIST = '/api/apps/:app_identifier/push_certificates';
 const ONE = `${LIST}/:cert_identifier`;

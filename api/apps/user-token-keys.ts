@@ -1,11 +1,12 @@
+/**
+ * Keys with which an app's server signs user tokens (docs/user-tokens.md). A key is enough to request any user's data.
+ */
+
 import { z } from 'zod';
 import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/**
- * Keys with which an app's server signs user tokens (docs/user-tokens.md). A key is enough to request any user's data.
- */
 const SHARED = { tag: 'User token keys', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/user_token_keys';
 const params = z.object({ app_identifier: identifier });

@@ -1,9 +1,10 @@
+/** Tests of campaigns: send a campaign to a few people first. */
+
 import { z } from 'zod';
 import { boundedArray, identifier, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { recipient, SendDecision, SendState, templateVars } from './transactional.ts';
 
-/** Tests of campaigns: send one to a few people first. */
 const TESTS = { tag: 'Campaigns' } as const;
 
 export const MAX_TESTERS = 20;

@@ -1,8 +1,9 @@
+/** Requests of devices with their app's key: in-app messages, and the user of the device. */
+
 import { z } from 'zod';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Requests of devices with their app's key. */
 const OF_DEVICE = { tag: 'Tracking', auth: 'app_key' } as const;
 
 const text = z.string().nullable();

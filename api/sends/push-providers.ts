@@ -1,9 +1,10 @@
+/** The providers of an app's pushes, one for each platform. */
+
 import { z } from 'zod';
 import { PUSH_PLATFORMS } from '../../domain/sends/push.ts';
 import { identifier, jsonObject, stored } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** The provider of an app's pushes to each platform. */
 const SHARED = { tag: 'Push providers', right: 'push_certificates_manage' } as const;
 const ONE = '/api/apps/:app_identifier/push_providers/:platform';
 

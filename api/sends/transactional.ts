@@ -1,3 +1,5 @@
+/** Messages of transactional campaigns to single users (reference: Transactional messages). */
+
 import { z } from 'zod';
 import { isStorableJson } from '../../domain/text/text-limits.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
@@ -7,7 +9,6 @@ import { boundedArray, boundedRecord, identifier, isoDatetime, NOT_STORABLE, sto
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 
-/** Messages of transactional campaigns to single users (reference: Transactional messages). */
 const SEND = { tag: 'Transactional messages', right: ['campaign_publish', 'transactional_campaigns'] } as const;
 const VIEW = { tag: 'Transactional messages', right: 'campaign_view', method: 'GET' } as const;
 

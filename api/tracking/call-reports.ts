@@ -1,3 +1,5 @@
+/** Reports on the calls that the SDKs of an app sent (docs/tracking.md). */
+
 import { z } from 'zod';
 import { REFUSAL_CODES } from '../../domain/tracking/call.ts';
 import { identifier, pageNumber, text } from '../core/input.ts';
@@ -5,7 +7,6 @@ import { listCursor } from '../core/list-cursor.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** Reports on the calls that the SDKs of an app sent (docs/tracking.md). */
 const SHARED = {
   tag: 'SDK data',
   right: 'usage_analytics_view',

@@ -1,3 +1,5 @@
+/** Event definitions: display names, labels and key events of an app. */
+
 import { z } from 'zod';
 import { bodyFlag, bodyList, identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

@@ -1,3 +1,5 @@
+/** Privacy requests from devices (docs/privacy.md). */
+
 import { z } from 'zod';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

@@ -1,3 +1,5 @@
+/** Segment's HTTP tracking API (docs/tracking.md). */
+
 import { z } from 'zod';
 import type { CallType } from '../../domain/tracking/call.ts';
 import { identifier } from '../core/input.ts';
@@ -6,7 +8,6 @@ import { operation } from '../core/operation.ts';
 /** Maximum number of JSON elements that the 500 KiB of a body can hold. */
 const MAX_ELEMENTS = 500_000;
 
-/** Segment's HTTP tracking API (docs/tracking.md). */
 const SHARED = {
   tag: 'Tracking',
   auth: 'app_key',

@@ -1,14 +1,14 @@
-import type { z } from 'zod';
-import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
-import type { Lookup } from '../core/address-guard.ts';
-import type { FetchAllow } from '../core/fetch-allow.ts';
-import type { PushServices } from '../web-push/push-services.ts';
-
 /**
  * The contract of push providers: a value with its platforms, its settings, and how it sends. `docs/push-providers.md`
  * shows providers to users, `catalog.ts` lists them, and each one with a network passes the suite in
  * `test/connectors/push/contract.ts`.
  */
+
+import type { z } from 'zod';
+import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
+import type { Lookup } from '../core/address-guard.ts';
+import type { FetchAllow } from '../core/fetch-allow.ts';
+import type { PushServices } from '../web-push/push-services.ts';
 
 /** Settings as those of a connector: secret members are made by `secret`, harmless ones by `harmless`. */
 export type PushProvider<Settings> = {

@@ -1,9 +1,9 @@
+/** Values in filters and steps of funnels that may name a person: lists them, and removes those of erased people. */
+
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { isBound } from './comparison.ts';
 import type { DetailPairs, FunnelStep } from './funnel.ts';
 import { eachFilter, type FilterBlock, isBlock, type SegmentFilter, type SegmentFilters } from './segment-filters.ts';
-
-/** Values in filters and steps of funnels that may name a person: lists them, and removes those of erased people. */
 
 export type StoredFilters = SegmentFilters | FunnelStep[];
 

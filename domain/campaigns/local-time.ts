@@ -1,16 +1,18 @@
+/** Local times: the zone of a device, and the moment when its clock shows a campaign's time. */
+
 import { DAY_MS } from '../time/durations.ts';
 import { isTimeZone } from '../time/time-zone.ts';
 import { zoneClock } from '../time/zone-clock.ts';
 
-/** Where a device's clock stands: a zone of the IANA database, and minutes east of UTC. */
+/** The clock of a device: an IANA zone, and minutes east of UTC. */
 type DeviceZone = { timezone: string | null; utcOffsetMinutes: number | null };
 
-/** No zone has an offset so large; one that says more is a mistake. */
+/** Maximum offset of a zone; a larger one is a mistake. */
 const MAX_OFFSET_MINUTES = 15 * 60;
 
 /**
- * The zone of a device: its named one, else its offset, such as `+05:30`, else `fallback`. Intl and luxon take all
- * three. Postgres reads the sign of an offset the other way round. To ask Intl takes some 80 µs: ask for each distinct
+ * Returns a device's zone: its named one, else its offset, such as `+05:30`, else `fallback`. Intl and luxon take all
+ * three; Postgres reads the sign of an offset the other way round. Intl takes some 80 µs: call this for each distinct
  * pair, not for each device.
  */
 export function zoneOf({ timezone, utcOffsetMinutes: offset }: DeviceZone, fallback: string): string {
@@ -19,7 +21,7 @@ export function zoneOf({ timezone, utcOffsetMinutes: offset }: DeviceZone, fallb
   return offset === 0 ? 'UTC' : offsetName(offset);
 }
 
-/** `zoneOf` for many devices, which share a few zones: each distinct pair is asked for once. */
+/** Returns `zoneOf` for many devices, which share a few zones: each distinct pair is looked up once. */
 export function zonesOfDevices(fallback: string): (device: DeviceZone) => string {
   const known = new Map<string, string>();
   return (device) => {
@@ -38,10 +40,10 @@ function offsetName(offset: number): string {
 }
 
 /**
- * When the clocks of `zone` show the day and time that those of `homeZone` show at `start` (reference: Campaign body,
- * adapt_tz). Where they skip that time, it is the end of the gap. Where they show it twice, it is the first of both, or
- * `start` itself if that is the second. Where it has passed before `notBefore`, the launch, it is the same time of the
- * next day, as with OneSignal: no device gets the message at another hour, and none is left out.
+ * Returns when the clocks of `zone` show the day and time that those of `homeZone` show at `start` (reference: Campaign
+ * body, adapt_tz). A time that they skip is the end of the gap. A time that they show twice is the first of both, or
+ * `start` itself if that is the second. If it is before `notBefore`, the launch, it is the same time of the next day,
+ * as with OneSignal: no device gets the message at another hour, and none is left out.
  */
 export function localMoment(start: Date, homeZone: string, zone: string, notBefore: Date): Date {
   const clock = zoneClock(zone);

@@ -79,10 +79,10 @@ export function isNotified(known: Known | null, { from, until }: SendWindow, lim
   return isDue && mayNotify(limit, { count: known.notified, lastAt: known.lastNotifiedAt }, now);
 }
 
-/** What a user got of a campaign so far. */
+/** The notifications that a user got of a campaign. */
 type Notified = { count: number; lastAt: Date | null };
 
-/** Whether a user may get one more notification: `maximum` of them in all, `interval` hours after the last. */
+/** Returns whether a user may get another notification: `maximum` in all, `interval` hours after the last. */
 export function mayNotify({ maximum, interval }: NotifLimit, { count, lastAt }: Notified, now: Date): boolean {
   if (maximum !== undefined && count >= maximum) return false;
   return interval === undefined || lastAt === null || now.getTime() - lastAt.getTime() >= interval * HOUR_MS;

@@ -116,7 +116,7 @@ export function pushMessageOf(
   };
 }
 
-/** What a device reports about a message. */
+/** Kinds of receipts. */
 export type ReceiptKind = 'delivered' | 'opened' | 'shown' | 'clicked';
 
 /** Events of Segment's mobile spec for pushes, and Millrace's for in-app messages. */

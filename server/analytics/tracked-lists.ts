@@ -228,7 +228,7 @@ async function pageInOrder<List extends TrackedListName>(
   }));
 }
 
-/** Where the next page begins, and the number of entries at the first page. */
+/** The start of the next page, and the number of entries at the first page. */
 const Cursor = z.object({ total: z.int(), page: z.int(), upTo: z.int().nullable(), after: z.array(z.string()).min(1) });
 
 /** Seals a cursor, which may hold a device's id, since addresses end up in logs. */

@@ -1,14 +1,14 @@
+/**
+ * Filters that would find more people after an erasure removed values: finds them, and fails their segments and
+ * campaigns.
+ */
+
 import { type Erasure, erasureOf, type Named } from '../../domain/analytics/erased-values.ts';
 import type { FunnelStep } from '../../domain/analytics/funnel.ts';
 import { eachFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { cancelCampaignRun, updateCampaignStatus } from '../campaigns/campaign-runs.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-
-/**
- * Filters that would find more people after an erasure removed values: finds them, and fails their segments and
- * campaigns.
- */
 
 type StoredSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'failure', { filters: SegmentFilters }>;
 type StoredFunnel = Row<'funnels', 'identifier' | 'name', { steps: FunnelStep[] }>;

@@ -1,3 +1,5 @@
+/** Counts of events by kind and day. */
+
 import type { DayPeriod } from '../../domain/analytics/day-period.ts';
 import { type Database, read } from '../core/database.ts';
 

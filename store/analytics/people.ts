@@ -39,9 +39,9 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
 const MAX_HOPS = 10;
 
 /**
- * Whether an alias `u` counts in analytics, and so for messages: staff confirmed it, or a device that alone used the
- * earlier id said so, and that id is no customer. In an app that requires verified users a device's word is not enough:
- * its key can invent devices.
+ * SQL for whether an alias `u` counts in analytics, and so for messages: staff confirmed it, or a device that alone
+ * used the earlier id said so, and that id is no customer. In an app that requires verified users a device's word is
+ * not enough: its key can invent devices.
  */
 const IS_VOUCHED_FOR = `(u.decision = 'confirmed' OR ${COUNTS('u')} AND NOT ${IS_CUSTOMER}
   AND NOT EXISTS (SELECT FROM apps p WHERE p.entity_id = $1 AND p.id = u.app_id AND p.verified_users))`;

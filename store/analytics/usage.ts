@@ -1,12 +1,12 @@
+/**
+ * Usage of apps by UTC day. Each statement reads an app's rows of a period, by the primary keys of events and sessions
+ * (entity, app, time) and by devices_first_seen, and looks up devices by key: its cost depends on the period, not on
+ * the table.
+ */
+
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database } from '../core/database.ts';
 import { aliasesSql } from './people.ts';
-
-/**
- * What apps were used for, day by day in UTC. Each statement reads one app's rows of one period, by the primary keys of
- * events and sessions (entity, app, time) and by devices_first_seen, and looks up by key whose devices they are of: it
- * costs by the period, not by the table.
- */
 
 /** With `aliases` an earlier id counts as the id that it became. */
 type Period = { from: Date; until: Date; aliases?: boolean };

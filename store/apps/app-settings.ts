@@ -1,3 +1,5 @@
+/** Settings of an app, and their columns. */
+
 import type { AppType } from '../../domain/apps/app.ts';
 import type { QuietHours } from '../../domain/apps/quiet-hours.ts';
 import type { Row } from '../core/camel-row.ts';
@@ -6,10 +8,10 @@ import type { Secrets } from '../core/secrets.ts';
 type Localization = { language: string; original_name: string; name: string; description: string | null };
 /** Addresses of images. */
 export type AppIcon = { thumb: string | null; medium: string | null; large: string | null };
-/** A version in its store, as domain/app-statuses reads it. */
+/** A version in the app's store, as domain/apps/app-statuses.ts reads it. */
 type AppStatus = { cdate: number; state: string; version_number: string };
 
-/** What its makers say of an app. */
+/** The settings of an app. */
 export type AppSettings = {
   name: string;
   packageName: string;
@@ -18,10 +20,10 @@ export type AppSettings = {
   sku: string | null;
   qa: boolean;
   parentId: number | null;
-  /** Of a web app; of others none. */
+  /** Domains of a web app; empty for others. */
   domains: string[];
   defaultTz: string;
-  /** None: its name, in English. */
+  /** Empty: its name, in English. */
   localizations: Localization[];
   icon: AppIcon | null;
   cvIcon: AppIcon | null;
@@ -31,19 +33,19 @@ export type AppSettings = {
   fcmKey: string | null;
   crmSyncable: boolean;
   inboxDaysToLive: number | null;
-  /** At most so many pushes in a period, which is in seconds; both are null or neither. */
+  /** Maximum number of pushes in a period of seconds; both are null, or neither. */
   messageLimit: number | null;
   messagePeriod: number | null;
   gdprEmails: string[];
-  /** Deletions asked for from its devices wait for somebody's approval. */
+  /** Deletions that its devices request wait for approval. */
   gdprApproval: boolean;
   sessionTimeoutSeconds: number;
-  /** Messages go only where a user token has vouched for the user. */
+  /** Messages reach only devices for which a user token has vouched. */
   verifiedUsers: boolean;
   quietHours: QuietHours | null;
-  /** Messages a second at most. */
+  /** Maximum number of messages per second. */
   sendRate: number | null;
-  /** The identifier of the connection that gets what becomes of messages. */
+  /** The identifier of the connection that gets outcomes of messages. */
   outcomesConnection: string | null;
 };
 
@@ -73,7 +75,7 @@ export function toSettings(
   };
 }
 
-/** The settings as they are stored, by column. */
+/** Returns the settings by column, as they are stored. */
 export function toColumns(
   secrets: Secrets,
   entityId: number,

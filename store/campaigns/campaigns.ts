@@ -179,7 +179,7 @@ export async function findCampaignByKey(db: Queryable, entityId: number, key: st
   return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));
 }
 
-/** By the keys that were asked for; unknown ones are left out. */
+/** Finds campaigns by key; unknown ones are left out. */
 export async function listCampaignsByKeys(
   db: Queryable,
   entityId: number,

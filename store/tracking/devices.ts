@@ -49,10 +49,12 @@ const saidByCalls = (column: Member) =>
 /** When the member in a row `d` was set; null: never. */
 const knownAt = (column: Member) =>
   `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
-/** Whether the calls set a member later than the row did; NULL if they don't set it. */
+/** SQL for whether the calls set a member later than the row did; NULL if they don't set it. */
 const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
 
-/** Whether the calls have a logout of a row `d` after a user token vouched for its user, even with later logins. */
+/**
+ * SQL for whether the calls have a logout of a row `d` after a user token vouched for its user, even with later logins.
+ */
 const IS_LOGGED_OUT = `EXISTS (SELECT FROM unnest($7::integer[], $8::text[], $9::timestamptz[]) AS logout (app_id, device_id, at)
   WHERE logout.app_id = d.app_id AND logout.device_id = d.device_id AND logout.at >= coalesce(d.verified_at, '-infinity'))`;
 
@@ -199,7 +201,7 @@ function wins(each: Owner, best: Owner): boolean {
 }
 
 const CLAIMS = 'unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)';
-/** Whether a row `d` has the token of a claim `g`. Uses the index devices_by_push_token. */
+/** SQL for whether a row `d` has the token of a claim `g`. Uses the index devices_by_push_token. */
 const HAS_TOKEN = `d.entity_id = $1 AND d.app_id = g.app_id AND d.push_token = g.token AND d.push_token IS NOT NULL
   AND hashtextextended(d.push_token, 0) = hashtextextended(g.token, 0)`;
 
