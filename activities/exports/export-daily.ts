@@ -335,9 +335,9 @@ function nullWhereRefused(error: unknown): null {
 }
 
 /**
- * Removes all of a run's folder that its manifest does not name, but for what a later run has written there: that is in
- * folders of higher numbers. Whoever reads the bucket may have moved the manifest away, or spoiled it: what counts by
- * our own notes stays, too.
+ * Removes the files of a run's folder that its manifest does not name. Files of later runs stay: they are in folders of
+ * higher numbers. Files that count by our own notes stay, too: a reader of the bucket may have moved or damaged the
+ * manifest.
  */
 async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket): Promise<void> {
   const { folder } = job.definition;

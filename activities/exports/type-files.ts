@@ -387,8 +387,8 @@ async function* readPart(
 }
 
 /**
- * Cuts bytes into chunks of one size: each in memory of its own, or all in the same, where whoever takes one is done
- * with the last.
+ * Cuts bytes into chunks of one size. Each chunk has its own memory, or all use the same if the consumer has finished
+ * with one before it takes the next.
  */
 class Chunker {
   bytes = 0;

@@ -120,6 +120,8 @@ function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unk
     takeFeedSlot: semaphore(1),
     takeBatchSlot: take,
     takePartSlot: semaphore(1),
+    takeFeedBatchSlot: semaphore(1),
+    takeSmallSendSlot: take,
     takeSyncSlot: take,
     takeExportSlot: take,
     draining: new AbortController().signal,
