@@ -41,8 +41,8 @@ export function allSteps(deps: Dependencies) {
 }
 
 /**
- * So the death of its worker is noticed within seconds, and the next sweep is not kept waiting by a step that nobody
- * runs.
+ * Makes each step heartbeat: Temporal then notices within seconds that its worker died, and the next sweep does not
+ * wait for a step that no worker runs.
  */
 function heartbeatingEach<Steps extends Record<string, () => Promise<void>>>(steps: Steps): Steps {
   return Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, () => heartbeating(step)])) as Steps;

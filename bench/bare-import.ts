@@ -17,7 +17,7 @@ export async function createBareTable(client: pg.Client): Promise<void> {
 }
 
 /**
- * What anybody would write by hand: COPY the file, without bad rows, into a temporary table, and one plain
+ * Imports as hand-written code would: COPY of the file, without bad rows, into a temporary table, and one plain
  * INSERT … ON CONFLICT DO UPDATE. Returns the seconds it took.
  */
 export async function bareImport(client: pg.Client, path: string): Promise<number> {

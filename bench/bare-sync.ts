@@ -18,7 +18,7 @@ export async function createSource(client: pg.Client, rows: number): Promise<voi
 }
 
 /**
- * What anybody would write by hand: COPY out of the source, piped into COPY of a temporary table in another session,
+ * Syncs as hand-written code would: COPY out of the source, piped into COPY of a temporary table in another session,
  * and one plain INSERT … ON CONFLICT DO UPDATE of both values of each row. Returns the seconds it took.
  */
 export async function bareSync(source: pg.Client, client: pg.Client): Promise<number> {

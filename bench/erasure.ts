@@ -192,7 +192,7 @@ async function eraseEverywhere(
   return (performance.now() - began) / 1000;
 }
 
-/** What anybody would write by hand. */
+/** Erases as hand-written code would. */
 async function eraseByHand(db: Database, entityId: number, { users, devices }: People): Promise<number> {
   const tx = await db.connect();
   await tx.query('SET transaction_timeout = 0');

@@ -205,7 +205,7 @@ async function ended(
   }
 }
 
-/** What anybody would write by hand. Its seconds. */
+/** Exports as hand-written code would. Returns the seconds it took. */
 async function bareExport(client: pg.Client, bucket: Bucket, app: App): Promise<number> {
   const scope: ExportScope = {
     entityId: app.entityId,

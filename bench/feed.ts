@@ -65,9 +65,7 @@ async function targetOf(db: Database, sor: BenchSor): Promise<Target> {
   return { entityId, sorId, attributes: await listCustomerAttributesOf(db, entityId, [sorId]) };
 }
 
-/**
- * Whose value of which attribute the `index`-th is: customers come as they would by a hash, each with all attributes.
- */
+/** Returns the customer and attribute of the `index`-th value: customers in the order of a hash, each with all. */
 function at(index: number) {
   const customer = Math.floor(index / ATTRIBUTES.length);
   const [key, type] = ATTRIBUTES[index % ATTRIBUTES.length]!;

@@ -179,7 +179,7 @@ async function copyBare(client: pg.Client, folder: string): Promise<number> {
   return seconds;
 }
 
-/** Milliseconds from when each batch was due to its answer, in order of size: a slow one holds up nobody's start. */
+/** Milliseconds from when each batch was due to its answer, in order of size: a slow one delays no other's start. */
 async function delaysAt(service: RunningService, batchesPerSecond: number, seconds: number): Promise<number[]> {
   const batches = batchesOf(await makeKey(service), Math.ceil(batchesPerSecond * seconds), 'half');
   const pool = new Pool(service.url, { connections: CLIENTS });

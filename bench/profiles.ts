@@ -91,7 +91,7 @@ async function ends(service: RunningService, first: string): Promise<[second: st
   return [second, last];
 }
 
-/** What anybody would write by hand. */
+/** Reads a page as hand-written code would. */
 async function barePage(client: pg.Client, entityId: number): Promise<string> {
   const {
     rows: [total],

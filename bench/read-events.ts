@@ -168,8 +168,8 @@ function compare(ours: string, bare: string): void {
 }
 
 /**
- * What anybody would write by hand, with the counts that there are: the total, and the page with one more row, which
- * tells of the next.
+ * Reads a page as hand-written code would, with the stored counts: the total, and the page with one more row, which
+ * shows that there is a next one.
  */
 async function barePage(client: pg.Client, { entityId, id }: TrackedApp): Promise<string> {
   const {

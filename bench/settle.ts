@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { RunningService } from './service.ts';
 
 /**
- * What one side left to clean up is not to be cleaned up in the time of the other, nor what an import or a sync left to
- * be done later in that of the next one: whoever lists customers has those of all merges added.
+ * Cleans up what one side left, so that it costs the other side no time, and does the work that an import or a sync
+ * left for later: a list of customers adds those of all merges.
  */
 export async function settle(client: pg.Client, { url, token }: RunningService): Promise<void> {
   const listed = await fetch(`${url}/api/customer_profiles?num_per_page=1`, {

@@ -17,8 +17,8 @@ const { exportFiles } = proxyActivities<ExportDailySteps>(BULK_STEPS);
 const { mailExportAlert } = proxyActivities<ExportDailySteps>(MAIL_STEPS);
 
 /**
- * Brings what an exporter is due into its bucket once nobody writes it any more, and tells of it where somebody has to
- * act. A test may have it go on in a new run after fewer waits.
+ * Exports an exporter's window into its bucket once no transaction can still write into it, and alerts its recipients
+ * if they have to act. A test may let it continue as new after fewer waits.
  */
 export async function exportDaily(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimed(claimExport, ref);

@@ -18,20 +18,20 @@ const { drainFeed } = proxyActivities<FeedAttributesSteps>({
   retry: RETRY,
 });
 
-/** With nothing to do for so long it ends; the next request starts it again. */
+/** How long the workflow waits without work before it ends; the next request starts it again. */
 const IDLE = '10 seconds';
 
-/** After so many steps it goes on in a new run, so that no history grows long. */
+/** Number of steps after which it continues as new, so that no history grows long. */
 const STEPS_OF_A_RUN = 50;
 
-/** Merges what lies in an entity's inbox, and all that comes while it is at it. */
+/** Merges the values in an entity's inbox, and those that come meanwhile, until none is left. */
 export async function feedAttributes(entityId: number): Promise<void> {
   let hasArrived = true;
   setHandler(defineSignal(FEED_ARRIVED), () => {
     hasArrived = true;
   });
   for (let steps = 1; hasArrived; steps += 1) {
-    hasArrived = false; // what comes from here on is looked for again
+    hasArrived = false; // a signal from here on counts
     setCurrentDetails(`Merging values (batch ${steps} of this run)`);
     const { isEmpty } = await drainFeed(entityId);
     if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested)

@@ -17,9 +17,8 @@ export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' 
 
 /**
  * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited.
- * The attempt is noted down before it is made and its outcome after: a mail of which nobody knows whether it arrived is
- * not sent again. `name` is that of the flow's boundaries; by the identifier of what it tells of, a mail that comes
- * twice is known.
+ * The attempt is noted down before it is made and its outcome after: a mail that may have arrived is not sent again.
+ * `name` is that of the flow's boundaries; by the identifier of what it tells of, a mail that comes twice is known.
  */
 export async function mailOnce(
   deps: MailDependencies,

@@ -8,7 +8,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type Attempt, writeHeld } from './attempt.ts';
 import { scopeOf } from './source.ts';
 
-/** So many of an exporter's last windows are looked at again. */
+/** Number of an exporter's last windows that are read again. */
 const WINDOWS = 7;
 
 /**

@@ -30,7 +30,7 @@ export async function publish(deps: Dependencies, { run, exporter, bucket, defin
   const manifest = await makeManifest(deps, { ...run, attempt: key.attempt }, exporter.identifier);
   const published = { key: manifestKey(definition.folder), body: manifestBody(manifest) };
   deps.boundary('export: before the manifest');
-  // As late as can be: whoever comes behind a cancel, or another attempt, puts nothing.
+  // As late as possible: an attempt that follows a cancel or another attempt puts nothing.
   await writeHeld(deps, key, async () => {});
   await bucket.put(published.key, published.body, 'application/json');
   deps.boundary('export: after the manifest');

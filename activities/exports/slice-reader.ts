@@ -5,7 +5,7 @@ import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportCheckpoint };
 
 /**
- * So many pieces, of 64 KiB for the most part, are read ahead: the next slice is asked for while this one is
+ * Number of pieces, most of 64 KiB, that are read ahead: the database reads the next slice while this one is
  * compressed.
  */
 const PIECES_AHEAD = 64;

@@ -28,7 +28,7 @@ export async function scopeOf(db: Queryable, { entityId, definition, window }: E
 /** Two, by turns: while one gives a slice, the other makes the next one ready. */
 export type SliceSessions = readonly [ExportSession, ExportSession];
 
-/** So many pieces of the next slice are fetched while this one is taken. */
+/** Number of pieces of the next slice that are fetched while this one is consumed. */
 const PIECES_AHEAD = 64;
 
 type OpenSlice = { stream: Readable; rows: () => number; next: ExportCheckpoint };
@@ -51,7 +51,7 @@ export async function* readSlices(
   try {
     while (open) {
       following = openNext();
-      following.catch(() => {}); // it is told when it is waited for
+      following.catch(() => {}); // the await below throws it
       for await (const bytes of open.stream) yield { bytes: bytes as Buffer };
       yield { rows: open.rows(), next: open.next };
       open = await following;
@@ -68,7 +68,7 @@ export async function* readSlices(
 function openSlice(session: ExportSession, { statement, next }: Slice): OpenSlice {
   const { bytes, rows } = copyOut(session, statement);
   const stream = Readable.from(bytes, { highWaterMark: PIECES_AHEAD });
-  stream.on('error', () => {}); // whoever takes it is told
+  stream.on('error', () => {}); // the consumer receives it
   stream.read(0);
   return { stream, rows, next };
 }

@@ -53,17 +53,15 @@ export const GRACE_SECONDS = 5;
 const CANCELED_SECONDS = 15;
 
 /**
- * So long after a merge its customers are added: those of merges that follow each other all at once, after ten times
- * that at most.
+ * How long after a merge the sweep adds its customers: those of merges that follow each other together, after at most
+ * ten times that.
  */
 const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */
 const ORPHANED_AFTER_MS = DAY_MS;
 
-/**
- * So long one sweep folds counts, and deletes what SDKs sent; the next goes on. Others wait to be started meanwhile.
- */
+/** How long one sweep folds counts and deletes data of SDKs; the next one continues, so that other steps can begin. */
 const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
@@ -119,7 +117,7 @@ export const sweepSteps = (
   /** Makes Temporal's Schedules what the rows of syncs and exporters say. */
   repairSchedules: (): Promise<void> => repairSchedules({ db, temporal, boundary }),
 
-  /** Adds the customers of merges; whoever asks for profiles before this does it himself. */
+  /** Adds the customers of merges. A request for profiles that comes first adds them itself. */
   async addCustomers(): Promise<void> {
     for (const entityId of await listEntitiesWithPendingCustomers(db, PENDING_SECONDS)) {
       await addPendingCustomers(db, entityId);

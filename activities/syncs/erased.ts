@@ -25,8 +25,8 @@ export async function erasedAmong(
 }
 
 /**
- * Whether any of them was erased, as a transaction sees it that writes what is of them: whoever looked before it began
- * is waited for by nobody.
+ * Returns whether any of these people is erased. Call it in the transaction that writes their data: an earlier check
+ * may be stale.
  */
 export async function isAnyErased(
   tx: Tx,

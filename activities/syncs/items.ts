@@ -69,7 +69,7 @@ export async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> 
       const { value, done } = await next;
       if (done) return;
       next = items.next();
-      next.catch(() => undefined); // it is told when its turn comes
+      next.catch(() => undefined); // the next turn throws it
       yield value;
     }
   } finally {

@@ -12,7 +12,7 @@ export type BatchRecord = {
   rootLine: number | null;
   /** Whether that run could tell which record it was, and noted it down. */
   wasNamed?: boolean | undefined;
-  /** Names it to the sync; null where nobody can tell which record it is. */
+  /** Names it to the sync; null if it is unknown which record it is. */
   key: string | null;
   /** Checksum of its content; null if part of it can't be written. */
   checksum: Buffer | null;

@@ -13,7 +13,7 @@ import { customerTypeOf } from './erased.ts';
 export type RecordedOutcomes = {
   records: readonly (BatchRecord & { customerId?: string | null })[];
   outcomes: readonly RecordOutcome[];
-  /** By their keys, those that had a note before; null where nobody has looked. */
+  /** By their keys, those that had a note before; null if they were not looked up. */
   known: { has(key: string): boolean } | null;
 };
 

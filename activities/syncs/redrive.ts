@@ -7,7 +7,7 @@ import type { SyncItem } from './items.ts';
 /** Where a re-drive is: the line of the last error that it took. */
 type RedriveCursor = { line: number };
 
-/** The records of a run's errors that nobody has brought since, as a source: those that are known whole. */
+/** Yields the records of a run's errors that came no more since, as a source: those that are stored whole. */
 export async function* readErrors(
   { db }: Pick<Dependencies, 'db'>,
   entityId: number,

@@ -20,13 +20,13 @@ import type { SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
 import type { RunScope } from './scope.ts';
 
-/** So many values are removed in one transaction, or records of another destination at once. */
+/** Maximum numbers of values that one transaction removes, and of records of another destination at once. */
 const MAX_VALUES = 20_000;
 const MAX_RECORDS = 500;
 
 /**
- * Removes what a complete reading did not bring any more. Nothing is removed where nobody can tell what vanished, or
- * where it is more than the sync allows unasked.
+ * Removes what a complete reading no longer brought. Removes nothing if it is unknown what vanished, or if that is more
+ * than the sync allows without approval.
  */
 export async function removeVanished(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { sync, run } = job;

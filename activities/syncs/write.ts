@@ -76,7 +76,7 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
   };
 }
 
-/** So many records are shown, changed ones first. */
+/** Maximum number of records that are shown, changed ones first. */
 const MAX_SHOWN = 20;
 /** Maximum length of a record as JSON. */
 const MAX_SHOWN_CHARS = 10_000;

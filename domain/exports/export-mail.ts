@@ -18,7 +18,7 @@ export type ExportReport = RunReport<'late'> & {
   late: { runId: string; window: { start: string | null; end: string }; type: string; rows: number }[];
 };
 
-/** So many late windows are told; the others stand in the runs. */
+/** Maximum number of late windows in a mail; the runs list the others. */
 const LATE_TOLD = 20;
 
 export function exportMail(report: ExportReport): RunMail {

@@ -34,7 +34,7 @@ export function lastMidnight(zone: string, instant: Date): Date {
   const clock = zoneClock(zone);
   const ms = instant.getTime();
   const today = dayAt(clock, ms);
-  // Clocks that go back over midnight show a day that had ended; one that nobody had (Samoa's) begins with the next.
+  // Clocks that go back over midnight show a day that had ended; a skipped day (Samoa's) begins with the next.
   const starts = [today + DAY_MS, today, today - DAY_MS].map((time) => clock.instantOf(time, { gap: 'end' }));
   return new Date(starts.find((start) => start <= ms)!);
 }

@@ -6,7 +6,7 @@ export const TASK_QUEUES = ['flows', 'bulk', 'syncs', 'sends', 'mails'] as const
 
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 
-/** One entity, one feed: by its number, which tells of nobody. */
+/** Returns the id of an entity's one feed, by its number, which is no personal data. */
 export function feedWorkflowId(entityId: number): string {
   return `feed/${entityId}`;
 }

@@ -58,7 +58,7 @@ export function customerIdOf({ customerId }: MappedRecord): string | null {
   return text === undefined || customerIdError(text) !== undefined ? null : text;
 }
 
-/** A number by its digits, without an exponent; undefined for what names nobody. */
+/** Returns the digits of a number, without an exponent; undefined for a value that is no id. */
 function idText(value: Json | undefined): string | undefined {
   if (typeof value === 'string') return value;
   const reading = readNumber(numberText(value) ?? '');

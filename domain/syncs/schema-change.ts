@@ -64,7 +64,7 @@ export function joinChanges(one: SchemaChange | null, other: SchemaChange | null
 
 const MAX_TOLD = 10;
 
-/** A change in words, for whoever has to decide. */
+/** Describes a change in words, for the person who decides. */
 export function sayChange({ added, removed, retyped }: SchemaChange): string {
   const parts = [
     say(

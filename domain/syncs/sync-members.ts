@@ -1,6 +1,6 @@
 /**
- * What may stand in a sync as its makers say it, by the path to it; `mapping.fields` is of each of the entries. Whoever
- * reads a file of syncs refuses anything else; the interface passes over it.
+ * Members that a sync's definition may have, by the path to them; `mapping.fields` holds those of each entry. A reader
+ * of a file of syncs refuses any other; the interface ignores it.
  */
 export const SYNC_MEMBERS = {
   '': [

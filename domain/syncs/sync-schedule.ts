@@ -61,7 +61,7 @@ function intervalError({ everyMinutes, jitterSeconds }: IntervalSchedule) {
   return jitterError(jitterSeconds, everyMinutes);
 }
 
-/** Whoever waits longer than the next run is away takes two for one. */
+/** Returns an error for a jitter longer than the time to the next run: two runs would coincide. */
 function jitterError(jitterSeconds: number, distanceMinutes: number) {
   const most = Math.min(MAX_JITTER_SECONDS, distanceMinutes * 60 - 1);
   if (Number.isInteger(jitterSeconds) && jitterSeconds >= 0 && jitterSeconds <= most) return undefined;

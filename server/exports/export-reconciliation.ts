@@ -125,7 +125,7 @@ async function verifyRuns(
   runs: ExportRun[],
   files: ExportFile[],
 ): Promise<Map<number, Verified>> {
-  // First: what is wrong with the access is told in the bucket's words, which an answer to HEAD has none of.
+  // First: it reports a fault of the access in the bucket's words, which an answer to HEAD lacks.
   const manifests = new Map<number, ManifestState>();
   for (const run of runs) manifests.set(run.id, await checkManifest(bucket, secrets, run));
   const states = await verifyFiles(bucket, files);

@@ -38,7 +38,7 @@ export async function checkBucket(
   if (!outcome.ok) throw outcome.refusal;
 }
 
-/** Somebody waits: what is wrong is told by the bucket itself, before the time of the whole check is over. */
+/** Returns short timeouts, since a caller waits: the bucket's own error comes before the whole check times out. */
 function patienceFor({ checkMs }: Limits) {
   const ms = checkMs / 4;
   return { connectMs: ms, idleMs: ms, answerMs: ms, retryMs: checkMs / 15 };

@@ -82,7 +82,7 @@ export async function takeTurn(key: string | undefined, asked: Asked, deps: Rout
   return { run: (work) => runAsHolder(work, deps, entityId, holder, asked) };
 }
 
-/** The same key of another caller is another key. A SoR's key is checked here: before it holds, nothing is told. */
+/** Returns the key's scope: each caller has its own. Checks a SoR's key first, before it reveals anything. */
 async function scopeOf(
   { caller, input }: Asked,
   deps: RouteDependencies,
@@ -159,7 +159,7 @@ function isSuccess({ status }: Reply): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Only text is kept: of a streamed reply a repeat is told as of a secret one. */
+/** Returns the form of a reply that is kept. Only text is: a repeat of a streamed reply is treated as a secret one. */
 function keptForm({ status, body }: Reply, secretOf: string | undefined): KeptReply {
   const isText = !(body instanceof Readable) && !Buffer.isBuffer(body);
   const isShown = secretOf === undefined && isText;

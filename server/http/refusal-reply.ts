@@ -13,8 +13,8 @@ export function refusalBody({ status, message, extra }: Refusal): Record<string,
 }
 
 /**
- * The one place where anything thrown becomes an answer.
- * What is nobody's refusal is ours: logged with its id, never shown. `retry_after` (seconds) is also a header.
+ * Turns anything thrown into an answer; no other place does. An error that is no refusal is ours: it is logged with its
+ * id and never shown. `retry_after` (seconds) is also a header.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error) ?? awayRefusal(error, request) ?? internalRefusal(error, request);

@@ -29,7 +29,7 @@ export type Circumstances = {
 /**
  * Keeps what `handle` answers, for a repeat under the same `Idempotency-Key`; does nothing where none came. Every POST
  * calls it at the end of the transaction of its effect, and answers with what it gives back. Where the answer holds a
- * secret, or tells of a customer, it is not kept: `secretOf` then names the created object, which a repeat is told.
+ * secret, or tells of a customer, it is not kept: `secretOf` then names the created object for a repeat.
  * Refuses, and so rolls back, when a repeat has taken the key over.
  */
 export type KeepReply = <T>(tx: Queryable, answered: T, options?: { secretOf?: string }) => Promise<T>;

@@ -113,7 +113,7 @@ async function answer(
     await upload?.discard(file, deps);
     return turn.earlier;
   } catch (error) {
-    // After an unexpected error nobody knows whether the file is in use: what isn't, upkeep clears away.
+    // After an unexpected error the file may be in use: upkeep removes it if it is not.
     if (error instanceof Refusal) await upload?.discard(file, deps);
     throw error;
   } finally {

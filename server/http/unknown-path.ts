@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Route } from './route.ts';
 
-/** 404 for a path that is nobody's; 405 with `Allow` for one that has other methods. */
+/** Answers 404 for an unknown path, and 405 with `Allow` for one that has other methods. */
 export function refuseUnknownPaths(app: FastifyInstance, routes: readonly Route[]): void {
   const limited = app.hasDecorator('rateLimit') ? { preHandler: app.rateLimit() } : {};
   app.setNotFoundHandler(limited, async (request, reply) => {

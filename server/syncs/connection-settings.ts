@@ -11,7 +11,7 @@ import { validate } from '../http/validate.ts';
 /** A connector, or a push provider. */
 type WithSettings = Pick<AnyConnector, 'settings'>;
 
-/** In the place of a secret, whether it is set. Whoever sends it back means the secret that is there. */
+/** Says in the place of a secret whether it is set. A caller that sends it back means the stored secret. */
 const SecretMarker = z.strictObject({ set: z.boolean() });
 
 /** The connector of a name that a caller gives; an unknown one is refused with the nearest known. */
@@ -71,8 +71,8 @@ export function changedMembers(before: SplitSettings, after: SplitSettings): str
 }
 
 /**
- * Refuses to go on with a stored secret where it could be sent elsewhere than whoever gave it meant: who may change a
- * connection could read its secrets otherwise.
+ * Refuses to use a stored secret at another address than it was given for: a user who may change a connection could
+ * otherwise read its secrets.
  */
 export function refuseSecretsElsewhere(
   connector: WithSettings,

@@ -11,7 +11,7 @@ import { findLastRuns } from '../../store/syncs/sync-runs.ts';
 import { findSync } from '../../store/syncs/syncs.ts';
 import { showField } from './sync-mapping.ts';
 
-/** So many of the next runs are told. */
+/** Number of next runs that are shown. */
 const NEXT_RUNS = 3;
 
 /** A sync that may not be stored, with what it names. */

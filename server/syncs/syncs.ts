@@ -269,7 +269,7 @@ const deleteTheSync = route(api.deleteSync, async ({ params: { sync_id }, log, .
   return noResult();
 });
 
-/** By default its maker is told; a machine has no address. */
+/** Returns the default recipients of alerts: the user who made the sync; a machine has no address. */
 async function emailsOf(tx: Tx, { userId, serviceTokenId }: Caller): Promise<string[]> {
   const user = serviceTokenId === null ? await findUser(tx, userId) : null;
   return user ? [user.email] : [];

@@ -1,7 +1,7 @@
 import type { Database, Tx } from './database.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 
-/** So many rows are held at once. */
+/** Maximum number of rows in memory. */
 const PAGE = 1_000;
 
 /**

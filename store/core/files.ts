@@ -14,7 +14,7 @@ export type Files = {
   delete(key: string): Promise<void>;
   /** The files whose keys begin with `prefix`, in no order. */
   list(prefix: string): AsyncIterable<StoredFile>;
-  /** Takes away what a crash left of a `put`, once nobody can be at it any more. */
+  /** Removes what a crash left of a `put`, once no process can still be writing it. */
   deleteUnfinished(now: Date): Promise<void>;
   /** Makes an empty store, unless it is there. Only a database without a file store may: nothing else makes one. */
   create(): Promise<void>;

@@ -18,7 +18,7 @@ export type EarlierRequest = { fingerprint: Buffer; reply: KeptReply | null };
 /**
  * Takes the key for a request, or returns the earlier one that has it. Of two at once one gets it.
  *
- * A process that dies leaves its request without a reply. Within its lease a repeat is told that it runs; then
+ * A process that dies leaves its request without a reply. Within its lease a repeat learns that it runs; then
  * the key is free, and the repeat does the work. That is never work that was done: the reply commits with the effect,
  * so where none is, nothing was committed, and a holder that wakes up later can't commit (`updateReply`).
  */

@@ -1,9 +1,9 @@
 import { type Database, type Queryable, write } from './database.ts';
 
-/** Told of each batch within its transaction, so that what it counts is what was changed, whoever is killed when. */
+/** Receives each batch's count within its transaction, so that it counts exactly what changed, also after a kill. */
 export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
-/** Runs a statement that changes rows, and has `tally` told of them in its transaction; how many they are. */
+/** Runs a statement that changes rows, calls `tally` in its transaction, and returns their number. */
 export async function changeRows(
   tx: Queryable,
   statement: string,

@@ -33,8 +33,8 @@ export type Attempt = { tries: number } | { dueInMs: number };
 
 /**
  * Takes the right to send the mail to so many recipients, and notes it down before anything is sent. Null when there is
- * nothing to send: it went, can't go, the entity has had its mails of the day, or an attempt broke off. Of that one
- * nobody knows whether the mail arrived.
+ * nothing to send: it went, can't go, the entity has had its mails of the day, or an attempt broke off, whose
+ * mail may have arrived.
  */
 export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<Attempt | null> {
   const row = rowOf(mailed);

@@ -3,13 +3,13 @@ import type { Queryable } from './database.ts';
 /** Every transaction that writes ends within this time (database.ts). */
 const WRITTEN_WITHIN_SECONDS = 30;
 const LOOK_AGAIN_MS = 1_000;
-/** So long what may have begun before is waited for; what it then still commits is found as late rows. */
+/** How long to wait for transactions that may have begun before; rows that they commit later are found as late rows. */
 const UNKNOWN_MINUTES = 10;
 
 /**
- * So long, in ms, a window over `received_at` may still be written to, at least; 0 once everything in it was committed:
- * no transaction that began before its end is left. Rows carry the beginning of theirs. When that of another role's
- * began, a role that may not read all statistics is not told.
+ * Returns the least time in ms for which a window over `received_at` may still be written to. 0: everything in it is
+ * committed, since no transaction that began before its end is left. Rows carry the start of their transaction. A role
+ * that may not read all statistics does not see when transactions of other roles began.
  */
 export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number> {
   const { rows } = await db.query<{ left_ms: number; is_written: boolean }>(
@@ -24,9 +24,9 @@ export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number
 }
 
 /**
- * So long, in ms, something may still be committed, at least, by whoever began before a moment; 0 once none of them is
- * left. One that only reads is told from one that has not written yet by its age. Of other roles' transactions no more
- * is known than above.
+ * Returns the least time in ms for which transactions that began before a moment may still commit; 0 once none of them
+ * is left. Age distinguishes one that only reads from one that has not written yet. About transactions of other roles
+ * it knows no more than the function above.
  */
 export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<number> {
   const { rows } = await db.query<{ is_open: boolean }>(

@@ -29,8 +29,8 @@ const VALUES_AT_ONCE = 500;
 export type DataKeyRotated = { id: number; resealed: number; dropped: number[] };
 
 /**
- * Draws a new data key, seals everything again by it, and drops those before, in the database and the file store. One
- * that was killed meanwhile is gone on with. Nothing else may run on the database: others know only the keys that were
+ * Draws a new data key, seals everything again by it, and drops those before, in the database and the file store. A
+ * rotation that was killed continues. Nothing else may run on the database: others know only the keys that were
  * there when they started.
  */
 export async function rotateDataKey(

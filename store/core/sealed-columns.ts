@@ -4,7 +4,7 @@ import { sealedPrefix, type Secrets } from './secrets.ts';
 export type SealedColumn = {
   table: string;
   column: string;
-  /** As SQL over the table: the entity, and the row as `seal` is told them. */
+  /** SQL over the table: the entity, and the row as `seal` receives them. */
   entityId: string;
   row: string;
 };
@@ -48,7 +48,7 @@ export async function resealSome(
   newestId: number,
   limit: number,
 ): Promise<number> {
-  // Held, so that a row stays where its ctid says. No index leads to them: it is done once in years, with nobody about.
+  // Held, so that a row stays where its ctid says. No index leads to them: it runs once in years, without other work.
   const { rows } = await tx.query<SealedRow>(
     `SELECT ctid::text, ${entityId} AS entity_id, ${row} AS row, ${column} AS sealed FROM ${table}
      WHERE NOT starts_with(${column}, $1) LIMIT ${limit} FOR UPDATE`,

@@ -35,7 +35,7 @@ export type NewExporter = {
   partBytes: number;
   /** Where the first window begins; null: with the first row there is. */
   exportsSince: Date | null;
-  /** Who is told of failures; none: whoever made it. */
+  /** Recipients of mails about failures; none: the user who made it. */
   notifyEmails: string[];
   /** The identifiers of the connections that get the alerts. */
   notifyConnections: string[];

@@ -138,7 +138,7 @@ export async function updateExporter(
   );
 }
 
-/** Whoever shows them writes that down in the audit log. */
+/** Returns the secrets in plain text. A caller that shows them writes an audit entry. */
 export async function openExporterSecrets(
   db: Queryable,
   secrets: Secrets,

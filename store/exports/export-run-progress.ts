@@ -88,7 +88,7 @@ export async function updatePublished(
   );
 }
 
-/** So many rows more came late into windows that earlier runs exported. */
+/** Adds rows that came late into windows that earlier runs exported. */
 export async function addLateRowsFound(tx: Tx, { entityId, jobId }: Key, rows: number): Promise<void> {
   await tx.query('UPDATE export_runs SET late_rows_found = late_rows_found + $3 WHERE entity_id = $1 AND id = $2', [
     entityId,

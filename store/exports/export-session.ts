@@ -7,8 +7,8 @@ export type ExportSession = Tx;
 /**
  * Rows come in the order in which they lie: no scan begins in the middle of a table because another is just there, none
  * is shared out among workers, and no join sorts or swaps its sides. What is joined to a row is looked up, whatever the
- * planner takes the table for. Texts don't depend on what the database is set to. A statement may wait for whoever
- * takes its rows.
+ * planner takes the table for. Texts don't depend on what the database is set to. A statement may wait for the
+ * consumer of its rows.
  */
 const SETTINGS = {
   synchronize_seqscans: 'off',
@@ -48,8 +48,8 @@ export async function exportSession(db: Database): Promise<{ session: ExportSess
 }
 
 /**
- * All that the session reads from now on stands as it is now, until `letSnapshotGo`: rows that change meanwhile move
- * about, and whoever reads slice by slice would meet them twice or never. Vacuum waits for it.
+ * All that the session reads from now on stands as it is now, until `letSnapshotGo`: rows that change meanwhile move,
+ * and a reader of slices would meet them twice or never. Vacuum waits for it.
  */
 export async function holdSnapshot(session: Queryable): Promise<void> {
   await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');

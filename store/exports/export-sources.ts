@@ -39,8 +39,8 @@ const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource> = {
 
 /**
  * The rows of a type that lie in the scope's window, in pieces of some thousands, each once; from `from` on where an
- * earlier reading ended there. A window over `received_at` is closed: whoever writes into it still, is late, and what
- * changes meanwhile leaves it. Of others see `isReadAtOnce`.
+ * earlier reading ended there. A window over `received_at` is closed: a row that is still written into it is late, and
+ * a row that changes meanwhile leaves it. For other windows see `isReadAtOnce`.
  */
 export async function* slicesOf(
   session: ExportSession,
@@ -134,7 +134,7 @@ function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean
 /** Of a step of a run, with a day to spare: until then the log has to be there. */
 const LONGEST_READING_MS = 8 * DAY_MS;
 
-/** Whoever goes on stays with what he began with. */
+/** Returns whether the log is read. A reading that continues keeps the way it began with. */
 async function isReadByLog(
   session: ExportSession,
   { window: { start } }: ExportScope,

@@ -201,7 +201,7 @@ async function deleteSomeValues(
 
 /**
  * The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves,
- * but for those that have written something: whoever is erased later is told that there are copies.
+ * but for those that have written something: a person who is erased later learns that there are copies.
  */
 export async function deleteOldExportRuns(db: Database): Promise<void> {
   await inBatches(

@@ -6,7 +6,7 @@ import type { Secrets } from '../core/secrets.ts';
 /** Members of a connector's settings by their names, as they were given. */
 export type SettingValues = { [member: string]: unknown };
 
-/** Settings, apart from those members that nobody is shown. */
+/** Settings, apart from the members that are never shown. */
 export type SplitSettings = { settings: SettingValues; secretSettings: SettingValues };
 
 export type Connection = Row<

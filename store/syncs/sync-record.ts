@@ -5,16 +5,16 @@ import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 
 /**
- * Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: nobody names them).
+ * Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: records have no key).
  */
 export type SyncDestination = { sorId: number } | { connectionId: number; stream: string; key: string[] };
 
 export type SyncAlerts = {
-  /** Who is told; nobody where it is empty. */
+  /** Recipients of mails; none if empty. */
   emails: string[];
   /** The identifiers of the connections that get the alerts. */
   connections: string[];
-  /** A run with at least so many failed records is told of; null: none is. */
+  /** Minimum number of failed records of a run that raises an alert; null: none does. */
   failedRecords: number | null;
   /** After so many failed runs in a row it is paused; null: never. */
   pauseAfter: number | null;

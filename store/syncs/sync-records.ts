@@ -15,7 +15,7 @@ export type HandledRecord = { key: string; customerId: string | null; checksum: 
 
 /**
  * Those of some records that are known, by their keys. Each is looked up: by itself the planner would read the records
- * of all syncs for every batch of a first run, as nobody has counted them yet, and of a large sync for every large
+ * of all syncs for every batch of a first run, since they are not counted yet, and of a large sync for every large
  * batch.
  */
 export async function findKnownRecords(

@@ -74,7 +74,7 @@ export type SyncRun = Row<
   /** Scheduled times that it stands for besides its own. */
   missed: number;
   progress: RunProgress;
-  /** `held`: there were too many; `skipped`: nobody can tell what vanished. */
+  /** `held`: there were too many; `skipped`: it is unknown what vanished. */
   removal: { state: 'done' | 'held' | 'skipped'; reason: string | null } | null;
   failure: { status: string; message: string } | null;
   mail: { state: MailState; tries: number; reason: string | null } | null;

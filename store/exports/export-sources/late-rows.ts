@@ -16,8 +16,8 @@ const DATABASE = `(SELECT system_identifier FROM pg_control_system()) || '.' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /**
- * The condition on a row `r` of being written by a transaction that the snapshot doesn't show; null where nobody can
- * tell.
+ * Returns the condition that a row `r` was written by a transaction that the snapshot doesn't show; null if that is
+ * unknown.
  */
 export async function isLaterThan(session: Queryable, kept: string): Promise<string | null> {
   const [database, snapshot] = kept.split('/') as [string, string];

@@ -12,7 +12,7 @@ import type { TableSource } from './table-source.ts';
  */
 export type TableLocation = { month: string; block: number };
 
-/** Slices begin at multiples of this, so that whoever goes on in the middle finds the same ones. */
+/** Slices begin at multiples of this, so that a reading that continues in the middle finds the same ones. */
 const SLICE_BLOCKS = 128;
 
 type Part = { month: string; name: string };
