@@ -1,5 +1,5 @@
 import { relative, resolve } from 'node:path';
-import { postgresRefusal, serverName } from '../connectors/postgres/postgres-refusal.ts';
+import { postgresRefusal, serverName } from '../connectors/postgres/postgres-session.ts';
 import { isAway } from '../domain/core/internal-error.ts';
 import type { Database } from '../store/core/database.ts';
 import { CannotStart } from './cannot-start.ts';

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { closest } from 'fastest-levenshtein';
-import type { ConnectorContext, Stream } from '../../connectors/core/contract.ts';
+import { type ConnectorContext, type Stream, sayTakesNone, takesNoValues } from '../../connectors/core/contract.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
-import { sayTakesNone, takesNoValues } from '../../connectors/core/takes-values.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { JobGone } from '../../domain/jobs/job.ts';

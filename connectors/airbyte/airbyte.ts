@@ -2,12 +2,10 @@
 import { z } from 'zod';
 import { isObject, parseExactJson } from '../../domain/json/exact-json.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
-import type { Line } from '../commands/bounded-lines.ts';
-import { type CommandFile, commandLines } from '../commands/command-lines.ts';
-import { type Message, messageOf } from '../commands/command-message.ts';
+import { type Line, type Message, messageOf } from '../commands/command-message.ts';
+import { type CommandFile, commandLines, configFile } from '../commands/command-lines.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
-import { handedOver } from '../commands/handed-over.ts';
-import { schemaFields } from '../commands/schema-fields.ts';
+import { catalogCache, schemaFields } from '../commands/catalogs.ts';
 import { type Batcher, batcher } from '../core/batcher.ts';
 import {
   type Batch,
@@ -18,8 +16,7 @@ import {
   type Reading,
   type Stream,
 } from '../core/contract.ts';
-import { recordItem } from '../core/json-record.ts';
-import { malformed } from '../core/malformed.ts';
+import { recordItem, malformed } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** AirbyteStream of the Airbyte protocol, version 0. */
@@ -37,12 +34,6 @@ const airbyteStream = z.looseObject({
 const catalog = z.looseObject({ streams: z.array(airbyteStream) });
 
 type AirbyteStream = z.output<typeof airbyteStream>;
-
-/** Returns null for any other value. */
-function readCatalog(told: unknown): AirbyteStream[] | null {
-  const read = catalog.safeParse(told);
-  return read.success ? read.data.streams : null;
-}
 
 function streamOf(stream: AirbyteStream): Stream {
   const fields = schemaFields(stream.json_schema);
@@ -93,7 +84,7 @@ function incrementalOf(stream: AirbyteStream, fields: Field[]): Stream['incremen
   return { fields: [...new Set([...proposed, ...others])] };
 }
 
-const catalogs = handedOver<AirbyteStream[]>();
+const catalogs = catalogCache<AirbyteStream[]>();
 
 /**
  * Runs any Airbyte source as a command (Airbyte protocol, version 0:
@@ -149,7 +140,7 @@ async function* readSource(
     { name: 'catalog.json', text: JSON.stringify(configured(stream, reading)) },
     ...(typeof cursor === 'string' ? ['--state', { name: 'state.json', text: cursor }] : []),
   ];
-  yield* taking.batches.tell(schemaFields(stream.json_schema));
+  yield* taking.batches.setFields(schemaFields(stream.json_schema));
   try {
     for await (const line of commandLines({ ...source, args, error: 'transfer_broken' }, context))
       yield* take(line, taking);
@@ -206,10 +197,11 @@ async function checkMembers(source: NamedCommand, settings: CommandSettings, con
 }
 
 async function discovered(source: NamedCommand, context: ConnectorContext): Promise<AirbyteStream[]> {
-  const streams = readCatalog(await answer(source, 'CATALOG', ['discover', '--config', configFile(source)], context));
-  if (!streams)
+  const printed = await answer(source, 'CATALOG', ['discover', '--config', configFile(source)], context);
+  const read = catalog.safeParse(printed);
+  if (!read.success)
     throw sourceRefusal('source_refused', `${source.name} gives a catalogue that is not as the Airbyte protocol says`);
-  return streams.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  return read.data.streams.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
 /** Returns the content of the one message with which a source answers. */
@@ -238,10 +230,6 @@ async function answer(
 }
 
 const MEMBER = { SPEC: 'spec', CONNECTION_STATUS: 'connectionStatus', CATALOG: 'catalog' };
-
-function configFile({ config }: NamedCommand): CommandFile {
-  return { name: 'config.json', text: config };
-}
 
 type AirbyteState = {
   /** Takes the content of a STATE message, and returns the text for the option --state. */

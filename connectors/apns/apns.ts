@@ -12,8 +12,7 @@ import {
   type PushOutcome,
   type PushTarget,
 } from '../../domain/sends/push.ts';
-import { harmless, secret } from '../core/contract.ts';
-import { refineBy } from '../core/refine-by.ts';
+import { harmless, secret, refineBy } from '../core/contract.ts';
 import { ProviderPause, retryAfterMs } from '../push/provider-pause.ts';
 import {
   type OpenPushProvider,

@@ -10,12 +10,16 @@ import { shorten, withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import type { Line } from './bounded-lines.ts';
+import type { Line } from './command-message.ts';
 import type { NamedCommand } from './command-settings.ts';
 import type { Command } from './commands-file.ts';
 
 /** A temporary file whose path replaces it among the arguments; deleted after the call. */
 export type CommandFile = { name: string; text: string };
+
+export function configFile({ config }: NamedCommand): CommandFile {
+  return { name: 'config.json', text: config };
+}
 
 export type CommandCall = NamedCommand & {
   args: (string | CommandFile)[];

@@ -1,11 +1,19 @@
-/** Messages of Singer taps and Airbyte sources. */
+/** Messages of Singer taps and Airbyte sources: one a line, an object with its type. */
 import { isObject, parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import { MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import type { Line } from './bounded-lines.ts';
 
-/** A message of Singer or Airbyte: an object with its type. */
+export type Line = {
+  /** The line without its end; for a line over the limit, its beginning without the word that was cut. */
+  text: string;
+  /** Size of the whole line. */
+  bytes: number;
+  isCut: boolean;
+  /** False for the text after the last newline. */
+  isEnded: boolean;
+};
+
 export type Message = { type: string; [member: string]: unknown };
 
 /**

@@ -1,8 +1,9 @@
-/** Guards against connections to private addresses. */
+/** Guards against connections to private addresses: over HTTP, and over sockets of any protocol. */
+import ipaddr from 'ipaddr.js';
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { lookup as lookUp } from 'node:dns/promises';
-import { isIP, type LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
+import { isIP, type LookupFunction, Socket } from 'node:net';
+import { buildConnector } from 'undici';
 import type { Refusal } from '../../domain/core/refusal.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { sourceRefusal } from './source-refusal.ts';
@@ -79,4 +80,54 @@ export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.parse(address);
   if (parsed.range() !== 'unicast' || METADATA.has(parsed.toString())) return false;
   return !(parsed instanceof ipaddr.IPv6) || parsed.match(GLOBAL_UNICAST);
+}
+
+/**
+ * Returns an unconnected socket for a client of any protocol: wherever the client connects it, it connects to `host` if
+ * the guard allows it. As with HTTP, the guard checks an address as host, the addresses of a name and, before a byte is
+ * sent, the socket's address. A refusal is the socket's error.
+ */
+export function guardedSocket(host: string, port: number, allow: FetchAllow, lookup: Lookup = systemLookup): Socket {
+  const guard = addressGuard({ host, port, shown: `${host}:${port}` }, allow, lookup);
+  const socket = new Socket();
+  const connect = socket.connect.bind(socket);
+  // Before the client's own listeners, so that the client writes to an ended socket.
+  socket.once('connect', () => {
+    if (socket.remoteAddress !== undefined && !guard.mayReach(socket.remoteAddress)) socket.destroy(guard.refusal());
+  });
+  const guarded = () => (guard.isRefused ? socket.destroy(guard.refusal()) : connect({ host, port, ...guard.ways }));
+  return Object.assign(socket, { connect: guarded });
+}
+
+/**
+ * Connects to `url`'s host if the guard allows it. The guard checks an address in the URL, the addresses of a name and,
+ * before a byte of the request is sent, the socket's address.
+ */
+export function guardedConnector(
+  url: URL,
+  allow: FetchAllow,
+  lookup: Lookup,
+  connectMs: number,
+): buildConnector.connector {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const guard = addressGuard({ host, port, shown: url.host }, allow, lookup);
+  const connect = buildConnector({
+    ...guard.ways,
+    timeout: connectMs,
+    allowH2: false,
+    maxCachedSessions: 0,
+    rejectUnauthorized: true,
+  } as buildConnector.BuildOptions);
+
+  return (target, callback) => {
+    if (guard.isRefused) return callback(guard.refusal(), null);
+    connect(target, (...[error, socket]) => {
+      if (error) return callback(error, null);
+      // Undefined: the connection has ended, and undici reports it.
+      if (socket.remoteAddress === undefined || guard.mayReach(socket.remoteAddress)) return callback(null, socket);
+      socket.destroy();
+      callback(guard.refusal(), null);
+    });
+  };
 }

@@ -13,7 +13,7 @@ export type Batcher = {
    */
   passed(cursor: Cursor | (() => Cursor), done?: number): void;
   /** Sets the fields of what follows. Returns the items before, if the fields have changed. */
-  tell(fields: Field[]): Batch[];
+  setFields(fields: Field[]): Batch[];
   /** Returns the rest, even if it is only a cursor. */
   rest(): Batch[];
 };
@@ -30,7 +30,7 @@ export function batcher(start: Cursor | null): Batcher {
   let done: number | undefined;
   let oddCursors = 0;
   let fields: Field[] | undefined;
-  let news: Field[] | undefined;
+  let changedFields: Field[] | undefined;
   const cursorNow = () => (typeof cursor === 'function' ? cursor() : cursor);
   const close = (): Batch => {
     given = cursorNow();
@@ -38,14 +38,14 @@ export function batcher(start: Cursor | null): Batcher {
       items,
       bytes,
       cursor: given,
-      ...(news && { fields: news }),
+      ...(changedFields && { fields: changedFields }),
       ...(done === undefined ? {} : { done }),
       ...(oddCursors > 0 && { oddCursors }),
     };
     items = [];
     bytes = 0;
     oddCursors = 0;
-    news = undefined;
+    changedFields = undefined;
     return batch;
   };
   return {
@@ -58,14 +58,14 @@ export function batcher(start: Cursor | null): Batcher {
     odd: () => {
       oddCursors += 1;
     },
-    passed: (place, share) => {
-      [cursor, done] = [place, share];
+    passed: (behind, share) => {
+      [cursor, done] = [behind, share];
     },
-    tell(told) {
-      if (isDeepStrictEqual(told, fields)) return [];
+    setFields(next) {
+      if (isDeepStrictEqual(next, fields)) return [];
       const before = items.length > 0 ? [close()] : [];
-      fields = told;
-      news = told;
+      fields = next;
+      changedFields = next;
       return before;
     },
     rest: () => (items.length > 0 || !isDeepStrictEqual(cursorNow(), given) ? [close()] : []),

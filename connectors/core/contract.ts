@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Commands } from '../commands/commands-file.ts';
+import type { PushServices } from '../web-push/push-services.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
-import type { PushServices } from '../web-push/push-services.ts';
 
 /**
  * The contract of connectors: a value that says how an outside system is reached, read and written. The server uses its
@@ -256,4 +256,21 @@ export function connector<S extends z.ZodObject>(
   value: Omit<Connector<z.output<S>>, 'settings'> & { settings: S },
 ): AnyConnector {
   return value as unknown as AnyConnector;
+}
+
+/** Returns a check for `superRefine` of a setting: `error` completes a sentence that begins with the setting's name. */
+export function refineBy<T>(name: string, error: (value: T) => string | undefined) {
+  return (value: T, context: z.RefinementCtx<T>): void => {
+    const message = error(value);
+    if (message !== undefined) context.addIssue({ code: 'custom', message: `${name} ${message}` });
+  };
+}
+
+/** Returns whether a destination's field takes no values from a record that `key` identifies. */
+export const takesNoValues = ({ name, takes_values }: Field, key: readonly string[]): boolean =>
+  takes_values === 'never' || (takes_values === 'as_key' && !key.includes(name));
+
+export function sayTakesNone(stream: string, { name, takes_values }: Field): string {
+  const why = takes_values === 'as_key' ? ' unless it is part of the key' : '';
+  return `The field ${name} of ${stream} takes no values${why}, since the destination makes them itself: leave it out in the mapping`;
 }

@@ -1,11 +1,10 @@
-/** Sends one HTTP request through the address guard. */
+/** Sends HTTP requests through the address guard: one alone, or several over kept connections. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Client, type Dispatcher } from 'undici';
-import type { Lookup } from './address-guard.ts';
-import { atLeast, type Deadline, deadlineOf, type LeastRate } from './answer-bounds.ts';
+import type { Readable } from 'node:stream';
+import { Client, type Dispatcher, Pool } from 'undici';
+import { type Lookup, guardedConnector } from './address-guard.ts';
 import type { FetchAllow } from './fetch-allow.ts';
-import { guardedConnector } from './guarded-connector.ts';
-import { refusalOfBreak, refusalOfFailure } from './source-refusal.ts';
+import { refusalOfBreak, refusalOfFailure, sourceRefusal } from './source-refusal.ts';
 
 export type FetchLimits = {
   /** Until the connection stands, with look-up and TLS. */
@@ -115,7 +114,7 @@ function anyOf(signal: AbortSignal | undefined, deadline: Deadline): AbortSignal
 }
 
 /** Yields the bytes of an answer; refuses with `transfer_broken` if they end too early. */
-export async function* bodyOf(
+async function* bodyOf(
   bytes: AsyncIterable<unknown>,
   host: string,
   end: () => Promise<void>,
@@ -132,10 +131,194 @@ export async function* bodyOf(
 }
 
 /** Returns headers by lower-case names. */
-export function joined(headers: IncomingHttpHeaders): Record<string, string> {
+function joined(headers: IncomingHttpHeaders): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value = '']) => [
     name,
     Array.isArray(value) ? value.join(', ') : value,
   ]);
   return Object.fromEntries(entries) as Record<string, string>;
+}
+
+/** A stream must bring `leastBytes` in each `withinMs` in which its reader waits. */
+export type LeastRate = { leastBytes: number; withinMs: number };
+
+/** Ends a request by its signal, up to the end of its answer. */
+type Deadline = { signal: AbortSignal; answered(): void; end(): void };
+
+/** Returns a deadline `totalMs` after `began`, a time of `performance.now()`. */
+function deadlineOf(host: string, totalMs: number, began: number): Deadline {
+  const controller = new AbortController();
+  let status: 'source_unavailable' | 'transfer_broken' = 'source_unavailable';
+  const expire = () => controller.abort(sourceRefusal(status, tooLong(host, totalMs)));
+  const timer = setTimeout(expire, Math.max(0, began + totalMs - performance.now()));
+  return {
+    signal: controller.signal,
+    answered: () => {
+      status = 'transfer_broken';
+    },
+    end: () => clearTimeout(timer),
+  };
+}
+
+/** Breaks off a body that does not end in time. */
+function endWithin(body: Readable, host: string, ms: number): void {
+  const timer = setTimeout(() => body.destroy(sourceRefusal('transfer_broken', tooLong(host, ms))), ms);
+  body.once('close', () => clearTimeout(timer));
+}
+
+const tooLong = (host: string, ms: number) => `The answer of ${host} did not end within ${ms / 1000} s`;
+
+/**
+ * Yields the chunks of a body, and refuses one that is slower than `rate`. Time in which the reader does not wait is
+ * not counted.
+ */
+async function* atLeast(
+  bytes: AsyncIterable<unknown>,
+  host: string,
+  rate: LeastRate,
+): AsyncGenerator<Buffer, void, undefined> {
+  const chunks = bytes[Symbol.asyncIterator]();
+  let received = 0;
+  let waitedMs = 0;
+  for (;;) {
+    const from = performance.now();
+    const next = await within(chunks.next(), rate.withinMs - waitedMs, () => tooSlow(host, rate));
+    if (next.done === true) return;
+    const chunk = next.value as Buffer;
+    received += chunk.length;
+    waitedMs += performance.now() - from;
+    if (received >= rate.leastBytes) {
+      received = 0;
+      waitedMs = 0;
+    }
+    yield chunk;
+  }
+}
+
+async function within<T>(awaited: Promise<T>, ms: number, refusal: () => Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(refusal()), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([awaited, late]);
+  } finally {
+    clearTimeout(timer);
+    // After a refusal the awaited chunk fails, too.
+    awaited.catch(() => undefined);
+  }
+}
+
+function tooSlow(host: string, { leastBytes, withinMs }: LeastRate): Error {
+  const time = withinMs === 60_000 ? 'a minute' : `in ${withinMs / 1000} s`;
+  return sourceRefusal('transfer_broken', `The answer of ${host} came slower than ${leastBytes / 1024} KiB ${time}`);
+}
+
+export type PoolLimits = {
+  /** Until a connection stands, with look-up and TLS. */
+  connectMs: number;
+  /** Time without progress in sending or receiving. */
+  idleMs: number;
+  /** From the end of the request to the beginning of the answer, and from there to its end, unless it is a stream. */
+  answerMs: number;
+  /** Minimum number of bytes that a stream brings in a time. */
+  leastRate: LeastRate;
+};
+
+type RequestPool = {
+  /** Sends a request as `guardedRequest` does, over kept connections. */
+  request(url: URL, asked: Asked): Promise<HttpAnswer>;
+  /** Ends running requests, too. */
+  close(): Promise<void>;
+};
+
+/** Size of the pieces that are sent, so that stalls can be seen. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Sends requests to a few origins through the address guard; a slow one may take long, one that stalls ends. */
+export function requestPool({
+  allow,
+  lookup,
+  limits,
+}: {
+  allow: FetchAllow;
+  lookup: Lookup;
+  limits: PoolLimits;
+}): RequestPool {
+  const pools = new Map<string, Pool>();
+  const poolOf = (url: URL) => {
+    const known = pools.get(url.origin);
+    if (known) return known;
+    const connect = guardedConnector(url, allow, lookup, limits.connectMs);
+    const pool = new Pool(url.origin, { connect, headersTimeout: 0, bodyTimeout: limits.idleMs });
+    pools.set(url.origin, pool);
+    return pool;
+  };
+  return {
+    async request(url, { signal, method, path, headers, body, isStream = false }) {
+      const watch = watched(limits);
+      try {
+        const answer = await poolOf(url).request({
+          method,
+          path,
+          headers: Object.entries(headers).flat(),
+          body: watch.piecesOf(body),
+          signal: signal === undefined ? watch.signal : AbortSignal.any([signal, watch.signal]),
+        });
+        // A body that is ended before it is read emits an error without a listener.
+        answer.body.on('error', () => undefined);
+        const end = async () => {
+          answer.body.destroy();
+        };
+        if (!isStream) endWithin(answer.body, url.host, limits.answerMs);
+        const bytes = isStream ? atLeast(answer.body, url.host, limits.leastRate) : answer.body;
+        return {
+          status: answer.statusCode,
+          headers: joined(answer.headers),
+          body: bodyOf(bytes, url.host, end, signal),
+          end,
+        };
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (watch.signal.aborted) throw sourceRefusal('source_unavailable', `${url.host} ${watch.error()}`);
+        throw refusalOfFailure(url.host, error);
+      } finally {
+        watch.end();
+      }
+    },
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+    },
+  };
+}
+
+/** Ends a request by its signal after too long without progress. */
+function watched({ idleMs, answerMs, connectMs }: PoolLimits) {
+  const controller = new AbortController();
+  let isSent = true;
+  let timer = setTimeout(() => controller.abort(), connectMs + answerMs);
+  const within = (ms: number) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => controller.abort(), ms);
+  };
+  async function* pieces(body: Buffer): AsyncGenerator<Buffer> {
+    isSent = false;
+    for (let from = 0; from < body.length; from += PIECE_BYTES) {
+      within(idleMs);
+      yield body.subarray(from, from + PIECE_BYTES);
+    }
+    isSent = true;
+    within(idleMs + answerMs);
+  }
+  return {
+    signal: controller.signal,
+    piecesOf(body: Asked['body']): Dispatcher.DispatchOptions['body'] {
+      if (body === undefined || typeof body === 'string' || body.length <= PIECE_BYTES) return body;
+      return pieces(
+        Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+      ) as unknown as Dispatcher.DispatchOptions['body'];
+    },
+    error: () => (isSent ? 'took the request and did not answer in time' : 'stopped taking what was sent to it'),
+    end: () => clearTimeout(timer),
+  };
 }

@@ -1,8 +1,8 @@
-/** Turns JSON values of sources into records. */
+/** Turns JSON values of sources into records, or into malformed ones. */
 import { isObject, numberText } from '../../domain/json/exact-json.ts';
 import { isKeptByDouble } from '../../domain/text/number-value.ts';
+import { withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { Json, ReadItem, SourceRecord } from './contract.ts';
-import { malformed } from './malformed.ts';
 
 /**
  * Maximum depth of arrays and objects in a record, including the record itself: deeper ones could overflow the stack of
@@ -52,4 +52,23 @@ function toJson(value: unknown, depth: number): Json | typeof TOO_DEEP | typeof 
     members[name] = json;
   }
   return members as Json;
+}
+
+const SHOWN_BYTES = 2 * 1024;
+
+/**
+ * Returns a malformed record, cut to 2 KiB of text. Bytes that are not UTF-8 show as U+FFFD; a cut letter is left out,
+ * and so is a cut word, which may be an id.
+ */
+export function malformed(raw: Buffer | string, message: string): ReadItem {
+  // No letter has less than a byte, so text that is not shown need not be encoded.
+  const bytes = typeof raw === 'string' ? Buffer.from(raw.slice(0, SHOWN_BYTES)) : raw;
+  const text = decodeWhole(bytes.subarray(0, SHOWN_BYTES));
+  const shown = Buffer.byteLength(text) > SHOWN_BYTES ? decodeWhole(Buffer.from(text).subarray(0, SHOWN_BYTES)) : text;
+  const isCut = [raw.length, bytes.length, Buffer.byteLength(text)].some((length) => length > SHOWN_BYTES);
+  return { kind: 'malformed', raw: isCut ? withoutCutWord(shown) : shown, message };
+}
+
+function decodeWhole(bytes: Buffer): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 }

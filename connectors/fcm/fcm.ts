@@ -1,6 +1,6 @@
-/** Firebase Cloud Messaging: access tokens and the provider. */
-import { createPrivateKey, type KeyObject } from 'node:crypto';
+/** Firebase Cloud Messaging: its key file, access tokens, the provider, and the outcomes of its answers. */
 import { SignJWT } from 'jose';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import {
@@ -14,10 +14,9 @@ import {
 } from '../../domain/sends/push.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
 import { systemLookup } from '../core/address-guard.ts';
-import { harmless, secret } from '../core/contract.ts';
+import { harmless, secret, refineBy } from '../core/contract.ts';
 import { FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
 import { redacted } from '../core/redacted.ts';
-import { refineBy } from '../core/refine-by.ts';
 import {
   type OpenPushProvider,
   PUSH_LIMITS,
@@ -30,9 +29,6 @@ import { endpointSetting } from '../push/endpoint-setting.ts';
 import { failedBefore, Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
 import { ProviderPause, retryAfterMs } from '../push/provider-pause.ts';
-import { fcmOutcome, readFailure } from './fcm-outcome.ts';
-
-/** The setting `service_account`: a key file of Google's console. */
 
 const member = (name: string) =>
   z.string({ error: `${name} is missing in the key file` }).min(1, `${name} is empty in the key file`);
@@ -58,7 +54,7 @@ const KeyFile = z.looseObject(
 );
 export type ServiceAccount = z.output<typeof KeyFile>;
 
-/** Takes the file's JSON as text, or the object. */
+/** The setting `service_account`: the file's JSON as text, or the object. */
 const serviceAccount = z.preprocess((value, ctx) => {
   if (typeof value !== 'string') return value;
   try {
@@ -364,4 +360,95 @@ function sayTokenFailure(outcome: PushOutcome): PushFinding {
         message: 'asks to be left alone for now: check again in a minute',
       };
   }
+}
+
+type Answer = Extract<PostResult, { kind: 'answer' }>;
+
+/** Google's error model, with FCM's details (FCM HTTP v1: ErrorCode). */
+const ErrorBody = z.object({
+  error: z.object({
+    message: z.string().catch(''),
+    status: z.string().catch(''),
+    details: z.array(z.looseObject({ '@type': z.string().catch('') })).catch([]),
+  }),
+});
+const Violations = z.object({ fieldViolations: z.array(z.object({ field: z.string() })) });
+const QuotaFailure = z.object({
+  violations: z.array(z.object({ subject: z.string().catch(''), description: z.string().catch('') })),
+});
+
+/** Only such codes are shown: a user's endpoint may answer anything. */
+const FCM_CODE = /^[A-Z][A-Z\d_]{1,63}$/;
+
+type FcmFailure = { code: string; message: string; details: Record<string, unknown>[] };
+
+/** Returns FCM's own code if there is one, else Google's. */
+function readFailure({ status, body }: Answer): FcmFailure {
+  try {
+    const { error } = ErrorBody.parse(JSON.parse(body));
+    const own = error.details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))?.[
+      'errorCode'
+    ];
+    const code =
+      [own, error.status].find((each) => typeof each === 'string' && FCM_CODE.test(each)) ?? `HTTP_${status}`;
+    return { code: code as string, message: shorten(error.message, MAX_WORDS), details: error.details };
+  } catch {
+    return { code: `HTTP_${status}`, message: 'without a word of its own', details: [] };
+  }
+}
+
+function fcmOutcome(answer: Answer): PushOutcome {
+  if (answer.status === 200) return { kind: 'sent', providerId: nameOf(answer.body) };
+  const failure = readFailure(answer);
+  const { code, message } = failure;
+  const wait = (otherwise: number) => retryAfterMs(answer.headers['retry-after'], otherwise);
+  switch (code) {
+    case 'UNREGISTERED':
+      return { kind: 'gone', since: null };
+    case 'INVALID_ARGUMENT':
+      return invalidArgument(failure);
+    case 'QUOTA_EXCEEDED':
+    case 'RESOURCE_EXHAUSTED':
+      // A minute without a header (Firebase: Best practices when sending at scale).
+      return { kind: 'throttled', retryAfterMs: wait(60_000), scope: isOfDevice(failure) ? 'device' : 'provider' };
+    case 'UNAVAILABLE':
+      return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'provider' };
+    case 'INTERNAL':
+      return {
+        kind: 'throttled',
+        retryAfterMs: wait(10_000),
+        scope: answer.headers['retry-after'] === undefined ? 'device' : 'provider',
+      };
+  }
+  if (answer.status === 413) return { kind: 'too_big', bytes: null, maxBytes: FCM_MAX_BYTES };
+  if (answer.status === 429 || answer.status === 503)
+    return { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'provider' };
+  // A server before FCM answered, which may have passed the message on.
+  if (answer.status >= 500) return { kind: 'unknown', reason: `FCM answered ${answer.status} ${message}` };
+  return { kind: 'refused', code, reason: message };
+}
+
+/** A token that FCM can't read belongs to no device of any project. */
+function invalidArgument({ code, message, details }: FcmFailure): PushOutcome {
+  const fields = details
+    .flatMap((detail) => Violations.safeParse(detail).data?.fieldViolations ?? [])
+    .map(({ field }) => field);
+  if (fields.includes('message.token') || /registration token is not a valid/i.test(message))
+    return { kind: 'gone', since: null };
+  if (/\btoo big\b/i.test(message)) return { kind: 'too_big', bytes: null, maxBytes: FCM_MAX_BYTES };
+  return { kind: 'refused', code, reason: message };
+}
+
+/** Returns whether a quota is a device's own, which says nothing about others. */
+function isOfDevice({ message, details }: FcmFailure): boolean {
+  const violations = details.flatMap((detail) => QuotaFailure.safeParse(detail).data?.violations ?? []);
+  return [message, ...violations.flatMap(({ subject, description }) => [subject, description])].some((words) =>
+    /\bdevice\b/i.test(words),
+  );
+}
+
+/** Returns `projects/<id>/messages/<message id>`. */
+function nameOf(body: string): string | null {
+  const [, name] = /"name":\s*"([^"\\]{1,256})"/.exec(body) ?? [];
+  return name ?? null;
 }

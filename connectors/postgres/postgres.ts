@@ -14,14 +14,11 @@ import {
   type ReadItem,
   type SourceRecord,
 } from '../core/contract.ts';
-import { sayDepth } from '../core/json-record.ts';
-import { malformed } from '../core/malformed.ts';
+import { sayDepth, malformed } from '../core/json-record.ts';
 import { AHEAD_MS, sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import { MAX_COLUMN_NESTING } from './postgres-kind.ts';
-import { inSession, openSession, type PostgresSession } from './postgres-session.ts';
-import { PostgresSettings } from './postgres-settings.ts';
 import {
+  MAX_COLUMN_NESTING,
   checkSchema,
   findStream,
   listStreams,
@@ -30,35 +27,33 @@ import {
   type PostgresStream,
   toStream,
 } from './postgres-stream.ts';
+import { inSession, openSession, type PostgresSession } from './postgres-session.ts';
+import { PostgresSettings } from './postgres-settings.ts';
 import { writePostgres } from './write-postgres.ts';
 
-/**
- * How a stream is read. With a key it is read in pages, each a statement that begins behind the last row; without one,
- * in a single statement.
- */
-type Plan = {
-  stream: PostgresStream;
-  /** Columns of the order, whose values are the cursor: the field, then the key. */
-  order: string[];
-  hasPages: boolean;
-  /** SQL conditions in addition to the cursor's. */
-  conditions: string[];
-  /** Rows whose cursor value moves nothing; null if there are none. */
-  odd: OddCursors | null;
-  /** Minimum age of a row. */
-  lagSeconds: number;
-};
-
-/** Number of rows, and approximate bytes, of a statement and its snapshot. */
-const PAGE_ROWS = 100_000;
-const FIRST_PAGE_ROWS = BATCH_ITEMS;
-const PAGE_BYTES = 256 * 1024 * 1024;
-
-/** Values of `order` in the last row of a batch, as Postgres writes them. */
-const PostgresCursor = z.array(z.string()).min(1);
-type PostgresCursor = z.output<typeof PostgresCursor>;
-
-const name = pg.escapeIdentifier;
+export const postgres = connector({
+  name: 'postgres',
+  title: 'PostgreSQL',
+  settings: PostgresSettings,
+  source: {
+    check: (settings, context) =>
+      inSession(settings, context, 'read', async (session) => {
+        await checkSchema(session);
+        await listStreams(session);
+      }),
+    discover: (settings, context) =>
+      inSession(settings, context, 'read', async (session) => (await listStreams(session)).map(toStream)),
+    read: readPostgres,
+  },
+  destination: {
+    check: (settings, context) => inSession(settings, context, 'write', checkSchema),
+    discover: (settings, context) =>
+      inSession(settings, context, 'write', async (session) =>
+        (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream),
+      ),
+    write: writePostgres,
+  },
+});
 
 /** Reads a table, a view or a query. */
 async function* readPostgres(
@@ -89,27 +84,22 @@ async function* readPostgres(
   }
 }
 
-/** Estimates the number of rows to read by Postgres' planner: counting them would take as long as reading them. */
-async function estimateRows(session: PostgresSession, plan: Plan, after: PostgresCursor | null): Promise<number> {
-  const select = selectOf(
-    plan,
-    newRows(plan, after === null ? [] : [plan.hasPages ? behind(plan, after) : notBefore(plan, after)]),
-  );
-  const {
-    rows: [row],
-  } = await session.client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (FORMAT JSON) ${select}`);
-  const [explained] = Explained.parse(JSON.parse(row!['QUERY PLAN']));
-  return explained.Plan['Plan Rows'];
-}
-
-const Explained = z.tuple([z.object({ Plan: z.object({ 'Plan Rows': z.number() }) })]);
-
-/** Progress never exceeds a low estimate: the rest is unknown. */
-const doneAfter = (expected: number) => (rows: number) => Math.min(rows / Math.max(1, expected), 0.99);
-
-const behind = ({ order }: Plan, after: PostgresCursor) =>
-  `(${order.map(name).join(', ')}) > (${after.map(pg.escapeLiteral).join(', ')})`;
-const notBefore = ({ order }: Plan, from: PostgresCursor) => `${name(order[0]!)} >= ${pg.escapeLiteral(from[0]!)}`;
+/**
+ * How a stream is read. With a key it is read in pages, each a statement that begins behind the last row; without one,
+ * in a single statement.
+ */
+type Plan = {
+  stream: PostgresStream;
+  /** Columns of the order, whose values are the cursor: the field, then the key. */
+  order: string[];
+  hasPages: boolean;
+  /** SQL conditions in addition to the cursor's. */
+  conditions: string[];
+  /** Rows whose cursor value moves nothing; null if there are none. */
+  odd: OddCursors | null;
+  /** Minimum age of a row. */
+  lagSeconds: number;
+};
 
 async function planOf(session: PostgresSession, stream: PostgresStream, { mode, cursorField }: Reading): Promise<Plan> {
   const { lag_seconds: lagSeconds } = session.settings;
@@ -148,6 +138,55 @@ function lagOf({ name: column, kind }: PostgresColumn, lagSeconds: number): stri
   return [kind.time === 'instant' ? `${name(column)} <= ${until}` : `${name(column)} < (${until})::date`];
 }
 
+type OddCursors = {
+  /** SQL condition for odd values that an index over the column answers. */
+  condition: string;
+  /** Returns whether nothing new would come after a value, given as Postgres writes it. */
+  isStuckAt(value: string): Promise<boolean>;
+};
+
+/** Version since which numerics have infinities; all versions have NaN, the greatest value. */
+const WITH_INFINITIES = 140_000;
+
+/** Returns the values of a column that never move a cursor; null for a type without such values. */
+async function oddCursorsOf({ client }: PostgresSession, { name, kind }: PostgresColumn): Promise<OddCursors | null> {
+  const column = pg.escapeIdentifier(name);
+  if (kind.time !== undefined) {
+    const latest = `now() + make_interval(secs => ${AHEAD_MS / 1_000})`;
+    const limit = kind.time === 'instant' ? latest : `(${latest})::date`;
+    const type = kind.time === 'instant' ? 'timestamptz' : 'date';
+    return {
+      condition: `(${column} > ${limit} OR ${column} = '-infinity')`,
+      async isStuckAt(value) {
+        const { rows } = await client.query<{ stuck: string }>(`SELECT ($1::${type} > ${limit})::text AS stuck`, [
+          value,
+        ]);
+        return rows[0]!.stuck === 'true';
+      },
+    };
+  }
+  if (kind.type !== 'number') return null;
+  const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version_num') AS version`);
+  const hasInfinities = Number(rows[0]!.version) >= WITH_INFINITIES;
+  return {
+    condition: hasInfinities ? `(${column} >= 'Infinity' OR ${column} = '-Infinity')` : `${column} = 'NaN'`,
+    isStuckAt: async (value) => value === 'NaN' || value === 'Infinity',
+  };
+}
+
+/** Values of `order` in the last row of a batch, as Postgres writes them. */
+const PostgresCursor = z.array(z.string()).min(1);
+
+type PostgresCursor = z.output<typeof PostgresCursor>;
+
+/** Returns the cursor, unless it stands at an odd value, after which nothing new would come. */
+async function cursorBehind(plan: Plan, reading: Reading, context: ConnectorContext): Promise<PostgresCursor | null> {
+  const after = cursorOf(plan, reading);
+  if (after === null || !(await plan.odd?.isStuckAt(after[0]!))) return after;
+  context.log(sayStuckCursor(plan.order[0]!));
+  return null;
+}
+
 function cursorOf({ stream, order, hasPages }: Plan, { cursor, mode }: Reading): PostgresCursor | null {
   if (cursor === null || (mode === 'full' && !hasPages)) return null;
   const read = PostgresCursor.safeParse(cursor);
@@ -158,13 +197,30 @@ function cursorOf({ stream, order, hasPages }: Plan, { cursor, mode }: Reading):
   );
 }
 
-/** Returns the cursor, unless it stands at an odd value, after which nothing new would come. */
-async function cursorBehind(plan: Plan, reading: Reading, context: ConnectorContext): Promise<PostgresCursor | null> {
-  const after = cursorOf(plan, reading);
-  if (after === null || !(await plan.odd?.isStuckAt(after[0]!))) return after;
-  context.log(sayStuckCursor(plan.order[0]!));
-  return null;
+/** Estimates the number of rows to read by Postgres' planner: counting them would take as long as reading them. */
+async function estimateRows(session: PostgresSession, plan: Plan, after: PostgresCursor | null): Promise<number> {
+  const select = selectOf(
+    plan,
+    newRows(plan, after === null ? [] : [plan.hasPages ? behind(plan, after) : notBefore(plan, after)]),
+  );
+  const {
+    rows: [row],
+  } = await session.client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (FORMAT JSON) ${select}`);
+  const [explained] = Explained.parse(JSON.parse(row!['QUERY PLAN']));
+  return explained.Plan['Plan Rows'];
 }
+
+const Explained = z.tuple([z.object({ Plan: z.object({ 'Plan Rows': z.number() }) })]);
+
+/** Progress never exceeds a low estimate: the rest is unknown. */
+const doneAfter = (expected: number) => (rows: number) => Math.min(rows / Math.max(1, expected), 0.99);
+
+/** Number of rows, and approximate bytes, of a statement and its snapshot. */
+const PAGE_ROWS = 100_000;
+
+const FIRST_PAGE_ROWS = BATCH_ITEMS;
+
+const PAGE_BYTES = 256 * 1024 * 1024;
 
 async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
   let after = from;
@@ -206,7 +262,7 @@ async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor
   await session.commit();
 }
 
-const newRows = ({ conditions }: Plan, where: string[]) => [...conditions, ...where].join(' AND ') || 'true';
+const name = pg.escapeIdentifier;
 
 /**
  * Selects the columns of the order first, because only the beginning of a row that is too wide is kept; then whether
@@ -223,6 +279,13 @@ function selectOf({ stream, order, odd }: Plan, where: string): string {
     (order.length === 0 ? '' : ` ORDER BY ${order.map((_, index) => index + 1).join(', ')}`)
   );
 }
+
+const newRows = ({ conditions }: Plan, where: string[]) => [...conditions, ...where].join(' AND ') || 'true';
+
+const behind = ({ order }: Plan, after: PostgresCursor) =>
+  `(${order.map(name).join(', ')}) > (${after.map(pg.escapeLiteral).join(', ')})`;
+
+const notBefore = ({ order }: Plan, from: PostgresCursor) => `${name(order[0]!)} >= ${pg.escapeLiteral(from[0]!)}`;
 
 /** Yields batches of rows; if all are odd, with the cursor `from`. */
 async function* batches(
@@ -242,20 +305,6 @@ async function* batches(
   yield* rest();
 }
 
-/** Maximum length of a cursor value; no index of Postgres holds a longer one. */
-const MAX_POSITION = 10_000;
-
-function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCursor {
-  return order.map((column, index) => {
-    const cell = cells[index];
-    if (typeof cell === 'string' && cell.length <= MAX_POSITION) return cell;
-    throw sourceRefusal(
-      'source_refused',
-      `${stream.name} cannot be read by ${column}: it has values that are too long for that`,
-    );
-  });
-}
-
 function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): ReadItem {
   if (isCut) return malformed(line, `The row has more than ${MAX_ROW_BYTES / 1024 / 1024} MiB`);
   const record: [string, SourceRecord[string]][] = [];
@@ -271,40 +320,18 @@ function toItem({ stream, order }: Plan, { cells, line, isCut }: PostgresRow): R
   return { kind: 'record', record: Object.fromEntries(record) };
 }
 
-type OddCursors = {
-  /** SQL condition for odd values that an index over the column answers. */
-  condition: string;
-  /** Returns whether nothing new would come after a value, given as Postgres writes it. */
-  isStuckAt(value: string): Promise<boolean>;
-};
+/** Maximum length of a cursor value; no index of Postgres holds a longer one. */
+const MAX_POSITION = 10_000;
 
-/** Version since which numerics have infinities; all versions have NaN, the greatest value. */
-const WITH_INFINITIES = 140_000;
-
-/** Returns the values of a column that never move a cursor; null for a type without such values. */
-async function oddCursorsOf({ client }: PostgresSession, { name, kind }: PostgresColumn): Promise<OddCursors | null> {
-  const column = pg.escapeIdentifier(name);
-  if (kind.time !== undefined) {
-    const latest = `now() + make_interval(secs => ${AHEAD_MS / 1_000})`;
-    const limit = kind.time === 'instant' ? latest : `(${latest})::date`;
-    const type = kind.time === 'instant' ? 'timestamptz' : 'date';
-    return {
-      condition: `(${column} > ${limit} OR ${column} = '-infinity')`,
-      async isStuckAt(value) {
-        const { rows } = await client.query<{ stuck: string }>(`SELECT ($1::${type} > ${limit})::text AS stuck`, [
-          value,
-        ]);
-        return rows[0]!.stuck === 'true';
-      },
-    };
-  }
-  if (kind.type !== 'number') return null;
-  const { rows } = await client.query<{ version: string }>(`SELECT current_setting('server_version_num') AS version`);
-  const hasInfinities = Number(rows[0]!.version) >= WITH_INFINITIES;
-  return {
-    condition: hasInfinities ? `(${column} >= 'Infinity' OR ${column} = '-Infinity')` : `${column} = 'NaN'`,
-    isStuckAt: async (value) => value === 'NaN' || value === 'Infinity',
-  };
+function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCursor {
+  return order.map((column, index) => {
+    const cell = cells[index];
+    if (typeof cell === 'string' && cell.length <= MAX_POSITION) return cell;
+    throw sourceRefusal(
+      'source_refused',
+      `${stream.name} cannot be read by ${column}: it has values that are too long for that`,
+    );
+  });
 }
 
 /** A row as COPY writes it: the columns' texts, null for NULL. A row that is too wide has only its first columns. */
@@ -312,6 +339,7 @@ type PostgresRow = { cells: (string | null)[]; line: Buffer; isCut: boolean };
 
 /** Maximum size of a row that is read whole. */
 const MAX_ROW_BYTES = BATCH_BYTES;
+
 /** Size that is kept of a wider row: more than the columns of a key, which come first. */
 const KEPT_BYTES = 64 * 1024;
 
@@ -410,27 +438,3 @@ function cellOf(text: string): string | null {
   if (text === '\\N') return null;
   return text.includes('\\') ? text.replace(/\\(.)/gs, (_, letter: string) => ESCAPED[letter] ?? letter) : text;
 }
-
-export const postgres = connector({
-  name: 'postgres',
-  title: 'PostgreSQL',
-  settings: PostgresSettings,
-  source: {
-    check: (settings, context) =>
-      inSession(settings, context, 'read', async (session) => {
-        await checkSchema(session);
-        await listStreams(session);
-      }),
-    discover: (settings, context) =>
-      inSession(settings, context, 'read', async (session) => (await listStreams(session)).map(toStream)),
-    read: readPostgres,
-  },
-  destination: {
-    check: (settings, context) => inSession(settings, context, 'write', checkSchema),
-    discover: (settings, context) =>
-      inSession(settings, context, 'write', async (session) =>
-        (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream),
-      ),
-    write: writePostgres,
-  },
-});

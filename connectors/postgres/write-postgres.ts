@@ -1,10 +1,16 @@
 /** Writes records into a Postgres table. */
 import pg from 'pg';
-import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
+import {
+  type ConnectorContext,
+  type Json,
+  type SourceRecord,
+  type WriteOutcome,
+  type Writing,
+  sayTakesNone,
+  takesNoValues,
+} from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import { sayTakesNone, takesNoValues } from '../core/takes-values.ts';
-import { isOfServer } from './postgres-refusal.ts';
-import { inSession, type PostgresSession } from './postgres-session.ts';
+import { isOfServer, inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream, toStream } from './postgres-stream.ts';
 

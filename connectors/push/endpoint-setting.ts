@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
-import { refineBy } from '../core/refine-by.ts';
+import { refineBy } from '../core/contract.ts';
 
 /** Returns the error of a provider's address, to follow the setting's name. */
 function endpointError(text: string): string | undefined {

@@ -6,7 +6,7 @@ import { systemLookup } from '../core/address-guard.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { FetchAllow } from '../core/fetch-allow.ts';
 import { redacted } from '../core/redacted.ts';
-import { type PoolLimits, requestPool } from '../core/request-pool.ts';
+import { type PoolLimits, requestPool } from '../core/guarded-request.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { BucketObjects, type ListedObject, type StoredObject } from './bucket-objects.ts';
 import { type ExportRole, keyCredentials, roleCredentials } from './role-credentials.ts';
@@ -176,8 +176,8 @@ type BucketRequest = {
 type Advice = string | ((asked: BucketRequest, error: S3Error) => string);
 
 const WRONG_REGION: Advice = ({ region }, { headers }) => {
-  const told = headers['x-amz-bucket-region'];
-  return `check aws_region: the bucket is not in ${region}${told === undefined ? '' : ` but in ${told}`}`;
+  const actual = headers['x-amz-bucket-region'];
+  return `check aws_region: the bucket is not in ${region}${actual === undefined ? '' : ` but in ${actual}`}`;
 };
 const UNKNOWN_KEY: Advice = ({ isRole }) =>
   isRole
@@ -211,7 +211,7 @@ const ADVICE: Record<string, Advice> = {
 
 const LONGEST_MESSAGE = 500;
 
-/** The refusal for what a request to a customer's bucket came to, with the provider's own code and words. */
+/** Returns the refusal for a failed request to a customer's bucket, with the provider's own code and words. */
 function refusalOfBucket(asked: BucketRequest, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const answer = s3Error(error);

@@ -2,16 +2,13 @@
 import { z } from 'zod';
 import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
-import type { Line } from '../commands/bounded-lines.ts';
-import { type CommandFile, commandLines } from '../commands/command-lines.ts';
-import { type Message, messageOf } from '../commands/command-message.ts';
+import { type Line, type Message, messageOf } from '../commands/command-message.ts';
+import { commandLines, configFile } from '../commands/command-lines.ts';
 import { type CommandSettings, commandSettings, findCommand, type NamedCommand } from '../commands/command-settings.ts';
-import { handedOver } from '../commands/handed-over.ts';
-import { schemaFields } from '../commands/schema-fields.ts';
+import { catalogCache, schemaFields } from '../commands/catalogs.ts';
 import { type Batcher, batcher } from '../core/batcher.ts';
 import { type Batch, connector, type ConnectorContext, type Reading, type Stream } from '../core/contract.ts';
-import { MAX_OUTSIDE_NESTING, recordItem, sayDepth } from '../core/json-record.ts';
-import { malformed } from '../core/malformed.ts';
+import { MAX_OUTSIDE_NESTING, recordItem, sayDepth, malformed } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const metadata = z.looseObject({
@@ -45,8 +42,8 @@ export function readCatalog(printed: unknown): SingerCatalog | null {
 
 export function streamOf(found: SingerEntry): Stream {
   const fields = schemaFields(found.schema);
-  const told = ofStream(found);
-  const keys = [told['table-key-properties'], told['view-key-properties'], found.key_properties].map(names);
+  const marks = ofStream(found);
+  const keys = [marks['table-key-properties'], marks['view-key-properties'], found.key_properties].map(names);
   const key = keys.find((list) => list.length > 0) ?? [];
   return { name: nameOf(found), fields, key, incremental: incrementalOf(found, fields) };
 }
@@ -93,9 +90,9 @@ const COUNTING = new Set(['date', 'datetime', 'integer', 'number']);
 
 /** Returns the keys that the tap names, its own way or, if unknown, any ordered field. */
 function incrementalOf(found: SingerEntry, fields: Stream['fields']): Stream['incremental'] {
-  const told = ofStream(found);
+  const marks = ofStream(found);
   const keys = [
-    ...new Set([told['valid-replication-keys'], told['replication-key'], found.replication_key].flatMap(names)),
+    ...new Set([marks['valid-replication-keys'], marks['replication-key'], found.replication_key].flatMap(names)),
   ];
   const method = forcedMethod(found);
   if (method === 'FULL_TABLE') return { fields: [] };
@@ -129,7 +126,7 @@ function isSame(one: string[], other: string[]): boolean {
 
 const CATALOG_BYTES = 64 * 1024 * 1024;
 
-const catalogs = handedOver<SingerCatalog>();
+const catalogs = catalogCache<SingerCatalog>();
 
 /**
  * Runs any Singer tap that supports --discover (Singer spec 0.3:
@@ -210,7 +207,7 @@ function takeOfStream(line: Line, message: Message, batches: Batcher, log: (line
     case 'RECORD':
       return batches.add(recordItem(message['record'], line.text), line.bytes);
     case 'SCHEMA':
-      return batches.tell(schemaFields(message['schema']));
+      return batches.setFields(schemaFields(message['schema']));
     case 'ACTIVATE_VERSION':
       log('the tap says that what it has sent of the stream by now is the whole of it (ACTIVATE_VERSION)');
       return [];
@@ -241,10 +238,6 @@ async function discovered(tap: NamedCommand, context: ConnectorContext): Promise
     'source_refused',
     `${tap.name} prints no catalogue with --discover: it is no Singer tap that can be used here`,
   );
-}
-
-function configFile({ config }: NamedCommand): CommandFile {
-  return { name: 'config.json', text: config };
 }
 
 function jsonOf(text: string, tap: string): unknown {

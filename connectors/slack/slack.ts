@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
-import { type Alert, connector, type ConnectorContext, secret } from '../core/contract.ts';
-import { postJson } from '../core/post-json.ts';
-import { refineBy } from '../core/refine-by.ts';
+import { type Alert, connector, type ConnectorContext, secret, refineBy } from '../core/contract.ts';
+import { postJson } from '../core/json-requests.ts';
 
 /** The address of an incoming webhook is a secret: anyone who knows it can post. */
 const SlackSettings = z.object({

@@ -10,11 +10,11 @@ import {
   type Reading,
   secret,
   type Stream,
+  refineBy,
 } from '../core/contract.ts';
-import { answerAs } from '../core/json-answer.ts';
+import { answerAs } from '../core/json-requests.ts';
 import { recordItem } from '../core/json-record.ts';
 import { isAhead, sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
-import { refineBy } from '../core/refine-by.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const Settings = z.object({

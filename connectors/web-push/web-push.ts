@@ -1,10 +1,8 @@
-/** Web Push: outcomes of push services, their connections, and the provider. */
-
+/** Web Push: VAPID keys, the provider, its connections to push services, and their outcomes. */
 import { createECDH, createHash } from 'node:crypto';
+import { Pool } from 'undici';
 import library from 'web-push';
 import { z } from 'zod';
-import { HOUR_MS } from '../../domain/time/durations.ts';
-import { shorten } from '../../domain/text/text-limits.ts';
 import {
   type PushMessage,
   type PushOutcome,
@@ -15,15 +13,23 @@ import {
   webPushPayload,
   type WebPushSubscription,
 } from '../../domain/sends/push.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
+import { HOUR_MS } from '../../domain/time/durations.ts';
+import { guardedConnector, systemLookup } from '../core/address-guard.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
-import { retryAfterMs } from '../push/provider-pause.ts';
-import { type OpenPushProvider, type PushContext, pushProvider, type PushRoute } from '../push/contract.ts';
-import { http1Client } from '../push/http1-client.ts';
-import { Http2Client, type PushClient } from '../push/http2-client.ts';
+import {
+  type OpenPushProvider,
+  type PushContext,
+  pushProvider,
+  type PushRoute,
+  PUSH_LIMITS,
+  type PushLimits,
+} from '../push/contract.ts';
+import { Http2Client, type PushClient, failedBefore, tookNone } from '../push/http2-client.ts';
 import type { Post, PostResult } from '../push/http2-session.ts';
+import { retryAfterMs } from '../push/provider-pause.ts';
 import { KNOWN_PUSH_SERVICES, type PushServices } from './push-services.ts';
-import type { VapidKeys } from './vapid-keys.ts';
 
 const PUBLIC_BYTES = 65;
 const PRIVATE_BYTES = 32;
@@ -300,4 +306,94 @@ function badSubscription(reason: string): PushOutcome {
 
 function isContact(value: string): boolean {
   return value.length <= 1_024 && (/^mailto:[^\s@]+@[^\s@]+$/.test(value) || URL.parse(value)?.protocol === 'https:');
+}
+
+const MAX_ANSWER_CHARS = 64 * 1024;
+/** Number of connections; each has one request at a time, so that none waits behind a broken one. */
+const CONNECTIONS = 16;
+
+/** Client for push services without HTTP/2. */
+function http1Client(
+  origin: URL,
+  { allow, lookup = systemLookup, limits: given }: Pick<PushContext, 'allow' | 'lookup' | 'limits'>,
+): PushClient {
+  const limits = { ...PUSH_LIMITS, ...given };
+  const pool = new Pool(origin.origin, {
+    connect: guardedConnector(origin, allow, lookup, limits.connectMs),
+    connections: CONNECTIONS,
+    pipelining: 1,
+    headersTimeout: limits.answerMs,
+    bodyTimeout: limits.answerMs,
+    keepAliveTimeout: limits.idleMs,
+    keepAliveMaxTimeout: limits.idleMs,
+  });
+  return {
+    post: (post) => postOver(pool, origin, post, limits),
+    streams: () => CONNECTIONS,
+    close: () => pool.close(),
+  };
+}
+
+function postOver(pool: Pool, origin: URL, { path, headers, body }: Post, limits: PushLimits): Promise<PostResult> {
+  return new Promise((resolve, reject) => {
+    let isStarted = false;
+    let timedOut = false;
+    let timer: NodeJS.Timeout | undefined;
+    let answer: { status: number; headers: Record<string, string | string[] | undefined> } | undefined;
+    let text = '';
+    let waitedTooLong = false;
+    const waiting = setTimeout(() => {
+      waitedTooLong = true;
+      resolve(tookNone(origin));
+    }, limits.waitMs);
+    pool.dispatch(
+      { method: 'POST', path, headers, body },
+      {
+        // The connection is open, and the request is about to be written: from here on it may have arrived.
+        onRequestStart(controller) {
+          if (waitedTooLong) return controller.abort(new Error('the request waited too long'));
+          clearTimeout(waiting);
+          isStarted = true;
+          // The pool's timeouts restart with each byte; this one bounds the whole answer.
+          timer = setTimeout(() => {
+            timedOut = true;
+            controller.abort(new Error('the answer took too long'));
+          }, limits.answerMs);
+        },
+        onResponseStart(_controller, status, got) {
+          answer = { status, headers: got };
+        },
+        onResponseData(controller, chunk) {
+          text += chunk.toString('utf8');
+          if (text.length > MAX_ANSWER_CHARS) controller.abort(new Error('the answer is too long'));
+        },
+        onResponseEnd() {
+          clearTimeout(timer);
+          resolve({ kind: 'answer', ...answer!, body: text });
+        },
+        onResponseError(_controller, error) {
+          clearTimeout(waiting);
+          clearTimeout(timer);
+          if (answer) return resolve({ kind: 'answer', ...answer, body: text });
+          if (timedOut)
+            return resolve({ kind: 'unknown', reason: `${origin.host} took the request and did not answer in time` });
+          if (isStarted)
+            return resolve({ kind: 'unknown', reason: `${origin.host} broke off the connection before it answered` });
+          try {
+            resolve(failedBefore(origin, error));
+          } catch (own) {
+            reject(own as Error);
+          }
+        },
+      },
+    );
+  });
+}
+
+/** Keys in base64url, the form that browsers take. */
+type VapidKeys = { vapid_public_key: string; vapid_private_key: string };
+
+export function newVapidKeys(): VapidKeys {
+  const { publicKey, privateKey } = library.generateVAPIDKeys();
+  return { vapid_public_key: publicKey, vapid_private_key: privateKey };
 }

@@ -14,11 +14,10 @@ import {
   secret,
   type WriteOutcome,
   type Writing,
+  refineBy,
 } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
-import { jsonAnswer } from '../core/json-answer.ts';
-import { postForAnswer } from '../core/post-json.ts';
-import { refineBy } from '../core/refine-by.ts';
+import { jsonAnswer, postForAnswer } from '../core/json-requests.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */

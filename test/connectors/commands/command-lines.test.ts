@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline/promises';
 import { describe, expect, it } from 'vitest';
-import type { Line } from '../../../connectors/commands/bounded-lines.ts';
+import type { Line } from '../../../connectors/commands/command-message.ts';
 import { type CommandCall, commandLines, LINE_BYTES } from '../../../connectors/commands/command-lines.ts';
 import { GRACE_MS } from '../../../connectors/commands/command-lines.ts';
 import { type CommandSettings, findCommand } from '../../../connectors/commands/command-settings.ts';

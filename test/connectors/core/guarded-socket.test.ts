@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { type FetchAllow, NOTHING_ALLOWED, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
-import { guardedSocket } from '../../../connectors/core/guarded-socket.ts';
+import { guardedSocket } from '../../../connectors/core/address-guard.ts';
 import { httpSource } from '../../harness/core/http-source.ts';
 
 const server = await httpSource();

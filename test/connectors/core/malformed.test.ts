@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { malformed } from '../../../connectors/core/malformed.ts';
+import { malformed } from '../../../connectors/core/json-record.ts';
 
 const rawOf = (raw: Buffer | string) => {
   const item = malformed(raw, 'why');

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { type BucketFile, isMark } from '../../../connectors/s3/bucket.ts';
-import { behind, FIRST_PASS, isDue, type Pass, settled, unstuck } from '../../../connectors/s3/s3.ts';
+import {
+  type BucketFile,
+  isMark,
+  behind,
+  FIRST_PASS,
+  isDue,
+  type Pass,
+  settled,
+  unstuck,
+} from '../../../connectors/s3/s3.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-06-01T12:00:00Z');

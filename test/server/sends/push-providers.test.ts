@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { newVapidKeys } from '../../../connectors/web-push/vapid-keys.ts';
+import { newVapidKeys } from '../../../connectors/web-push/web-push.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { rotateDataKey } from '../../../store/core/rotate-keys.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';

@@ -1,6 +1,7 @@
-import type { FieldType } from '../../domain/syncs/sync-codes.ts';
-import type { Field } from '../core/contract.ts';
+/** Catalogs that commands print: their fields, and a cache for the length of a run. */
 import { isObject } from '../../domain/json/exact-json.ts';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
+import type { Field, ConnectorContext } from '../core/contract.ts';
 
 /** Returns the members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */
 export function schemaFields(schema: unknown): Field[] {
@@ -18,8 +19,9 @@ const NAMED = new Set(['string', 'integer', 'number', 'boolean', 'object', 'arra
 function typesOf(schema: unknown): Set<string> {
   if (!isObject(schema)) return new Set();
   const { type, format, anyOf, oneOf, properties, items } = schema;
-  const told = (Array.isArray(type) ? type : [type]) as unknown[];
-  const own = told.filter((name) => typeof name === 'string' && NAMED.has(name)) as string[];
+  const own = ((Array.isArray(type) ? type : [type]) as unknown[]).filter(
+    (name) => typeof name === 'string' && NAMED.has(name),
+  ) as string[];
   const nested = [anyOf, oneOf].flatMap((list) =>
     Array.isArray(list) ? list.flatMap((part) => [...typesOf(part)]) : [],
   );
@@ -38,4 +40,22 @@ function fieldType(types: Set<string>): FieldType {
   const [first, ...others] = [...types].filter((name) => name !== 'null');
   if (others.length === 0) return (first ?? 'string') as FieldType;
   return [first, ...others].every((name) => name === 'integer' || name === 'number') ? 'number' : 'string';
+}
+
+/** Passes a program's catalog from `discover` to later readings with the same context. */
+type CatalogCache<T> = {
+  keep(context: ConnectorContext, settings: unknown, catalog: T): void;
+  find(context: ConnectorContext, settings: unknown): T | undefined;
+};
+
+/** A run first checks the fields and then reads; its program, which may be slow, prints its catalog only once. */
+export function catalogCache<T>(): CatalogCache<T> {
+  const kept = new WeakMap<ConnectorContext, { settings: unknown; catalog: T }>();
+  return {
+    keep: (context, settings, catalog) => void kept.set(context, { settings, catalog }),
+    find(context, settings) {
+      const found = kept.get(context);
+      return found?.settings === settings ? found?.catalog : undefined;
+    },
+  };
 }

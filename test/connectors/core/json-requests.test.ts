@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { answerAs, jsonAnswer } from '../../../connectors/core/json-answer.ts';
+import { answerAs, jsonAnswer } from '../../../connectors/core/json-requests.ts';
 import { type Answer, httpSource, status } from '../../harness/core/http-source.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
 import { testContext } from './contract.ts';
