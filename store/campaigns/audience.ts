@@ -8,9 +8,8 @@ import { segmentSettings } from '../analytics/segment-counts.ts';
 import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-text.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
-import { readRows, type Row } from '../core/camel-row.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
-import { isLoggedOut } from '../sends/send-targets.ts';
+import { type FoundDevice, isThere, TARGET_DEVICE } from '../sends/send-targets.ts';
 
 /** A device of a person in the audience. */
 export type AudienceDevice = {
@@ -76,13 +75,6 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
 /** A due device of an audience, as it is now; null if it is gone. */
 export type DueDevice = { person: string; device: TargetDevice | null };
 
-type DueRow = Row<'campaign_audience', 'person'> &
-  Row<'devices', 'deviceId' | 'currentUserId' | 'verifiedUserId' | 'pushToken' | 'optIn' | 'optOut' | 'uninstalled'> & {
-    dueAt: string;
-    known: string | null;
-    isLoggedOut: boolean | null;
-  };
-
 /** The key of a device in an audience; the time as Postgres writes it. */
 export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 
@@ -99,33 +91,26 @@ export async function takeAudience(
   limit: number,
 ): Promise<{ devices: DueDevice[]; last: AudienceKey | null }> {
   const first = after ?? { dueAt: '-infinity', person: '', deviceId: '' };
-  const rows = readRows<DueRow>(
-    await tx.query({
-      name: 'take-audience',
-      text: `WITH taken AS (
+  const { rows } = await tx.query<FoundDevice & { dueAt: string; person: string; listedId: string }>({
+    name: 'take-audience',
+    text: `WITH taken AS (
              DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
                SELECT ctid FROM campaign_audience
                WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() AND (due_at, person, device_id) > ($5, $6, $7)
                ORDER BY due_at, person, device_id LIMIT $4 FOR UPDATE SKIP LOCKED))
              RETURNING due_at, person, device_id)
-           SELECT t.due_at::text, t.person, t.device_id, d.device_id AS known, d.current_user_id, ${isLoggedOut('d')} AS is_logged_out,
-             d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+           SELECT t.due_at::text AS "dueAt", t.person, t.device_id AS "listedId", ${TARGET_DEVICE}
            FROM taken t
            LEFT JOIN LATERAL (
              SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true
            ORDER BY t.due_at, t.person, t.device_id`,
-      values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
-    }),
-  );
+    values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
+  });
   const end = rows.at(-1);
   return {
-    devices: rows.map(toDueDevice),
-    last: end ? { dueAt: end.dueAt, person: end.person, deviceId: end.deviceId } : null,
+    devices: rows.map((row) => ({ person: row.person, device: isThere(row) ? row : null })),
+    last: end ? { dueAt: end.dueAt, person: end.person, deviceId: end.listedId } : null,
   };
-}
-
-function toDueDevice({ dueAt: _, person, known, ...device }: DueRow): DueDevice {
-  return { person, device: known === null ? null : device };
 }
 
 /** Returns when the next devices are due; null if none is left. Uses the primary key. */

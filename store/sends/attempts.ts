@@ -9,7 +9,7 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { REPORT_DAYS } from './reports.ts';
-import { isLoggedOut } from './send-targets.ts';
+import { type FoundDevice, isThere, TARGET_DEVICE } from './send-targets.ts';
 import type { SendRef } from './sends.ts';
 
 type AttemptState = 'waiting' | 'sending' | 'settled';
@@ -124,35 +124,6 @@ export type DueAttempt = {
   device: TargetDevice | null;
 };
 
-type DueColumns = Omit<DueAttempt, 'device'> & { [Member in keyof TargetDevice]: TargetDevice[Member] | null };
-
-function toDueAttempt({
-  id,
-  campaignId,
-  appId,
-  messageOrdinal,
-  userId,
-  tries,
-  isPaced,
-  expiresAt,
-  content,
-  deviceId,
-  ...device
-}: DueColumns): DueAttempt {
-  return {
-    id,
-    campaignId,
-    appId,
-    messageOrdinal,
-    userId,
-    tries,
-    isPaced,
-    expiresAt,
-    content,
-    device: deviceId === null ? null : { deviceId, ...device },
-  };
-}
-
 /** Maximum size of content that is read at once; a single attempt may exceed it. */
 const TAKEN_BYTES = 4 * 1024 ** 2;
 
@@ -163,10 +134,9 @@ export async function listDueAttempts(
   sendId: number,
   limit: number,
 ): Promise<DueAttempt[]> {
-  return readRows(
+  const rows = readRows<Omit<DueAttempt, 'device'> & FoundDevice>(
     await tx.query(
-      `SELECT a.id, a.campaign_id, a.app_id, a.message_ordinal, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id,
-       d.current_user_id, ${isLoggedOut('d')} AS is_logged_out, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+      `SELECT a.id, a.campaign_id, a.app_id, a.message_ordinal, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, ${TARGET_DEVICE}
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
        FROM (
@@ -176,8 +146,8 @@ export async function listDueAttempts(
      WHERE a.bytes_before < ${TAKEN_BYTES} ORDER BY a.due_at, a.id`,
       [entityId, sendId, limit],
     ),
-    toDueAttempt,
   );
+  return rows.map((row) => ({ ...row, device: isThere(row) ? row : null }));
 }
 
 /**

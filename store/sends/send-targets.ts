@@ -6,25 +6,17 @@ import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Returns SQL for whether the app said that no user is logged in on a device. */
-export const isLoggedOut = (row: string): string =>
-  `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
+/** SQL for a device `d` as a FoundDevice. */
+export const TARGET_DEVICE = `d.device_id AS "deviceId", d.current_user_id AS "currentUserId", d.verified_user_id AS "verifiedUserId",
+  d.current_user_id IS NULL AND d.current_user_id_said_at IS NOT NULL AS "isLoggedOut", d.push_token AS "pushToken",
+  d.opt_in AS "optIn", d.opt_out AS "optOut", d.uninstalled`;
 
-type UserDevice = TargetDevice & { userId: string; appId: number };
+/** A device that a query joins; its id is null if it is gone. */
+export type FoundDevice = Omit<TargetDevice, 'deviceId'> & { deviceId: string | null };
 
-/** `device_id` is null if the device is deleted. */
-type UserDeviceRow = {
-  user_id: string;
-  app_id: number;
-  device_id: string | null;
-  current_user_id: string | null;
-  is_logged_out: boolean | null;
-  verified_user_id: string | null;
-  push_token: string | null;
-  opt_in: boolean | null;
-  opt_out: boolean | null;
-  uninstalled: boolean | null;
-};
+export const isThere = <F extends FoundDevice>(found: F): found is F & TargetDevice => found.deviceId !== null;
+
+type UserDevice = FoundDevice & { userId: string; appId: number };
 
 /**
  * Maximum number of a user's devices in an app that get a message, beside verified ones: an app's key is enough to
@@ -43,29 +35,29 @@ export async function listUserDevices(
   entityId: number,
   appIds: readonly number[],
   userIds: readonly string[],
-): Promise<UserDevice[]> {
+): Promise<(UserDevice & TargetDevice)[]> {
   const seen = await listDevicesBy(db, SEEN, entityId, appIds, userIds);
   const crowded = crowdedUsers(seen);
-  if (crowded.size === 0) return seen.flatMap(toUserDevice);
+  if (crowded.size === 0) return seen.filter(isThere);
   const crowd = [...crowded];
   const chosen = [
-    ...seen.filter(({ user_id: userId }) => !crowded.has(userId)),
+    ...seen.filter(({ userId }) => !crowded.has(userId)),
     ...(await listDevicesBy(db, RANKED, entityId, appIds, crowd)),
   ];
   const known = new Set(chosen.map(keyOf));
   const verified = await listDevicesBy(db, VERIFIED, entityId, appIds, crowd);
-  return [...chosen, ...verified.filter((row) => !known.has(keyOf(row)))].flatMap(toUserDevice);
+  return [...chosen, ...verified.filter((device) => !known.has(keyOf(device)))].filter(isThere);
 }
 
-function keyOf({ app_id: appId, user_id: userId, device_id: deviceId }: UserDeviceRow): string {
+function keyOf({ appId, userId, deviceId }: UserDevice): string {
   return JSON.stringify([appId, userId, deviceId]);
 }
 
 /** Returns the users who may have further devices. */
-function crowdedUsers(rows: readonly UserDeviceRow[]): Set<string> {
-  if (rows.length < MAX_DEVICES) return new Set();
+function crowdedUsers(devices: readonly UserDevice[]): Set<string> {
+  if (devices.length < MAX_DEVICES) return new Set();
   const counts = new Map<string, number>();
-  for (const { user_id: userId } of rows) counts.set(userId, (counts.get(userId) ?? 0) + 1);
+  for (const { userId } of devices) counts.set(userId, (counts.get(userId) ?? 0) + 1);
   return new Set([...counts].filter(([, count]) => count >= MAX_DEVICES).map(([userId]) => userId));
 }
 
@@ -101,11 +93,10 @@ async function listDevicesBy(
   entityId: number,
   appIds: readonly number[],
   userIds: readonly string[],
-): Promise<UserDeviceRow[]> {
-  const { rows } = await db.query<UserDeviceRow>({
+): Promise<UserDevice[]> {
+  const { rows } = await db.query<UserDevice>({
     name,
-    text: `SELECT given.user_id, a.app_id, d.device_id, d.current_user_id, ${isLoggedOut('d')} AS is_logged_out,
-             d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+    text: `SELECT given.user_id AS "userId", a.app_id AS "appId", ${TARGET_DEVICE}
            FROM (SELECT user_id COLLATE "C" AS user_id FROM unnest($3::text[]) AS g (user_id)) given
            CROSS JOIN unnest($2::integer[]) AS a (app_id)
            CROSS JOIN LATERAL (${candidates}) u
@@ -114,25 +105,6 @@ async function listDevicesBy(
     values: [entityId, appIds, userIds],
   });
   return rows;
-}
-
-function toUserDevice(row: UserDeviceRow): UserDevice[] {
-  return row.device_id === null
-    ? []
-    : [
-        {
-          userId: row.user_id,
-          appId: row.app_id,
-          deviceId: row.device_id,
-          currentUserId: row.current_user_id,
-          isLoggedOut: row.is_logged_out,
-          verifiedUserId: row.verified_user_id,
-          pushToken: row.push_token,
-          optIn: row.opt_in,
-          optOut: row.opt_out,
-          uninstalled: row.uninstalled,
-        },
-      ];
 }
 
 /** An app's rules for all messages. */
