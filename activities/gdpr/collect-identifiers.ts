@@ -4,11 +4,10 @@
  */
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { findOlderWritersMs } from '../../store/core/open-window.ts';
+import { findNow, findOlderWritersMs } from '../../store/core/open-window.ts';
 import * as identifiers from '../../store/gdpr/identifiers.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import * as progress from '../../store/gdpr/progress.ts';
-import { findNow } from '../../store/gdpr/receipts.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listIdsToRaise } from '../../store/gdpr/shared-ids.ts';
 import * as tombstones from '../../store/gdpr/tombstone-batches.ts';

@@ -30,7 +30,7 @@ import {
   updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
 import { holdGdprRequest, updateGdprError, updateStage } from '../../store/gdpr/progress.ts';
-import { findNow } from '../../store/gdpr/receipts.ts';
+import { findNow } from '../../store/core/open-window.ts';
 import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import { cancelSend } from '../../temporal/flows.ts';
 import type { RetryAfter } from '../core/retry-after.ts';

@@ -8,7 +8,7 @@ import { nextTry } from '../../domain/jobs/patience.ts';
 import { messageIdOf } from '../../domain/sends/attempt.ts';
 import { deleteOldTests } from '../../store/campaigns/campaign-tests.ts';
 import { write } from '../../store/core/database.ts';
-import { findWindowOpenMs } from '../../store/core/open-window.ts';
+import { findNow, findWindowOpenMs } from '../../store/core/open-window.ts';
 import {
   countControlGroupDay,
   findDueControlGroupDay,
@@ -30,7 +30,6 @@ import {
   deleteEndedContent,
   deleteOldAttempts,
   deleteOldSends,
-  findNow,
   findRollup,
   listChangedDays,
   listEndedDays,

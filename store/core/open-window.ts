@@ -1,3 +1,5 @@
+/** The database's clock, and transactions that may still write into a window of time. */
+
 import type { Queryable } from './database.ts';
 
 /** Every transaction that writes ends within this time (database.ts). */
@@ -39,4 +41,10 @@ export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<n
     [moment, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES],
   );
   return rows[0]!.is_open ? LOOK_AGAIN_MS : 0;
+}
+
+/** Returns the time of the database's clock, to compare with the start of transactions. */
+export async function findNow(db: Queryable): Promise<Date> {
+  const { rows } = await db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+  return rows[0]!.now;
 }

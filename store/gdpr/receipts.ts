@@ -95,12 +95,6 @@ function hex(hashes: readonly Buffer[]): string[] {
   return hashes.map((hash) => hash.toString('hex'));
 }
 
-/** Returns the time of the database's clock, to compare with the start of transactions. */
-export async function findNow(db: Queryable): Promise<Date> {
-  const { rows } = await db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-  return rows[0]!.now;
-}
-
 /** Returns a user's uid or a service token's identifier; null if it was deleted. */
 export async function findRequesterName(
   db: Queryable,

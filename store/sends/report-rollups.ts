@@ -16,14 +16,6 @@ export type CampaignDay = Row<'attempts', 'campaignId'> & { day: string };
 /** The progress of an entity's counts: changes until `countedUntil`, days from `keptSince` on. */
 export type Rollup = { countedUntil: Date; keptSince: string };
 
-/** Returns the time by the clock of `changed_at`. */
-export async function findNow(db: Queryable): Promise<Date> {
-  const {
-    rows: [row],
-  } = await db.query<{ now: Date }>('SELECT now() AS now');
-  return row!.now;
-}
-
 export async function findRollup(db: Queryable, entityId: number): Promise<Rollup | null> {
   return readRow<Row<'report_rollups', 'countedUntil' | 'keptSince'>>(
     await db.query('SELECT counted_until, kept_since FROM report_rollups WHERE entity_id = $1', [entityId]),
