@@ -1,9 +1,13 @@
 /** A look at the audience of a dynamic campaign: finds its people, and writes those to be notified. */
 
 import { zonesOfDevices } from '../../domain/campaigns/local-time.ts';
-import { isNotified, LOOK_EVERY_MS, nextLookIn } from '../../domain/campaigns/look.ts';
-import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
-import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
+import {
+  isNotified,
+  LOOK_EVERY_MS,
+  nextLookIn,
+  scheduleOf,
+  type SendWindow,
+} from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';

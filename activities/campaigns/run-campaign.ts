@@ -2,9 +2,7 @@
 
 import { everybody } from '../../domain/analytics/segment-filters.ts';
 import { localMoment, zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
-import { dueWindow } from '../../domain/campaigns/look.ts';
-import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
-import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
+import { dueWindow, scheduleOf, type SendWindow } from '../../domain/campaigns/send-plan.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { Message } from '../../domain/sends/plan-attempts.ts';

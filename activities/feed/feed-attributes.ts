@@ -9,12 +9,12 @@ import {
   type CheckedFeed,
   checkFeed,
   type FeedError,
+  type FeedValue,
   valueAt,
   valueError,
   type WaitingRequest,
   type WaitingValue,
-} from '../../domain/feed/feed-batch.ts';
-import type { FeedValue } from '../../domain/feed/feed-value.ts';
+} from '../../domain/feed/feed-value.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
 import {

@@ -1,14 +1,10 @@
 /** Plans portions of messages as attempts: writes them, and returns those that may leave now. */
 
-import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
-import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
-import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
 import { pushMessageOf, attemptOutcomeOf, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
   type AttemptContent,
   beyondLimit,
-  type CampaignMessage,
   type LimitedPush,
   personOf,
   planAttempts,
@@ -19,24 +15,20 @@ import {
 } from '../../domain/sends/plan-attempts.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
-import { findControlGroup } from '../../store/accounts/entities.ts';
-import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
-import type { Queryable, Tx } from '../../store/core/database.ts';
+import type { Tx } from '../../store/core/database.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
   type GoneToken,
   listMessagesGone,
-  listSendingApps,
-  listUserDevices,
   lockMessageLimit,
   messageKey,
   type SendingApp,
   takeSendPace,
   updateTokensGone,
 } from '../../store/sends/send-targets.ts';
-import { listCampaignsOfSend, type Send } from '../../store/sends/sends.ts';
-import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
+import type { Send } from '../../store/sends/sends.ts';
+import { type SendingProvider, targetOf } from './sending-provider.ts';
 
 /** An attempt that may leave now. `tries` counts this one. */
 export type Attempt = {
@@ -63,83 +55,6 @@ export type SendingContext = {
   providers: ReadonlyMap<number, SendingProvider>;
   now: Date;
 };
-
-export async function contextOf(
-  tx: Queryable,
-  { providers: opened }: { providers: SendingProviders },
-  send: Send,
-  now: Date,
-): Promise<SendingContext> {
-  const { entityId } = send;
-  const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
-  const listed = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
-  const apps = campaigns.some(({ testOf }) => testOf !== null) ? withoutLimits(listed) : listed;
-  const providers = new Map<number, SendingProvider>();
-  for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
-  const controlGroup = campaigns.some(hasControlGroup) ? await findControlGroup(tx, entityId) : null;
-  return {
-    send,
-    apps,
-    providers,
-    now,
-    campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])),
-  };
-}
-
-/** A test goes now: it waits for nothing, and is none of the messages that a limit counts. */
-function withoutLimits(apps: ReadonlyMap<number, SendingApp>): Map<number, SendingApp> {
-  return new Map(
-    Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]),
-  );
-}
-
-/** Transactional messages, such as receipts, go to everybody, and a test goes to those it names. */
-function hasControlGroup({ type, testOf }: Campaign): boolean {
-  return type !== 'transactional' && testOf === null;
-}
-
-function compiled(campaign: Campaign, controlGroup: ControlGroup | null): SendingCampaign & { isSensitive: boolean } {
-  const {
-    id,
-    identifier,
-    type,
-    appId,
-    status,
-    skipMessageLimit,
-    endDate,
-    params,
-    variants,
-    includesPush,
-    includesInapp,
-  } = campaign;
-  const messageOf = (own: CampaignParams, variant: string | null): CampaignMessage => ({
-    variant,
-    push: includesPush ? compilePush(own) : null,
-    inapp: includesInapp ? compileInapp(own) : null,
-  });
-  const whole = messageOf(params, null);
-  const ofVariants =
-    variants &&
-    variants.map((variant) => ({
-      share: variant.share,
-      message: messageOf(variantParams(params, variant), variant.identifier),
-    }));
-  return {
-    id,
-    type,
-    appId,
-    skipMessageLimit,
-    endDate,
-    includesPush,
-    includesInapp,
-    isSensitive: campaign.isSensitive,
-    isOngoing: status === 'ongoing',
-    expireAfterSeconds: params.expire_after,
-    isHeldBack: (person) =>
-      controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
-    messageFor: (person) => variantOf(ofVariants, campaign.testOf ?? identifier, person)?.message ?? whole,
-  };
-}
 
 type Pushed = Pick<Attempt, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
 
@@ -242,34 +157,11 @@ export async function planPortion<Item>(
   return outgoing;
 }
 
-/** Returns whether sending waits for a provider or a limit of the app, which only one portion at a time can use. */
-export function waitsForOthers({ apps, providers }: SendingContext): boolean {
-  return (
-    [...providers.values()].some(({ settle }) => settle === undefined) ||
-    [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null)
-  );
-}
-
 /** Messages and their devices. */
 export type Targets = {
   messages: readonly Message[];
   devicesOf: (appId: number, message: Message) => readonly TargetDevice[];
 };
-
-/** Finds the devices of the users of messages. */
-export async function lookUpUsers(
-  tx: Tx,
-  { send, apps }: SendingContext,
-  messages: readonly Message[],
-): Promise<Targets> {
-  const users = [...new Set(messages.flatMap(({ userId }) => userId ?? []))];
-  const devices = await listUserDevices(tx, send.entityId, [...apps.keys()], users);
-  const byUser = Map.groupBy(devices, ({ appId, userId }) => `${appId} ${userId}`);
-  return {
-    messages,
-    devicesOf: (appId, { userId }) => (userId === null ? [] : (byUser.get(`${appId} ${userId}`) ?? [])),
-  };
-}
 
 async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Promise<Row[]> {
   const { send, campaigns } = context;

@@ -1,11 +1,17 @@
 /** The loop of a send: plans portions of messages, sends their attempts, and waits for what is due next. */
 
+import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
+import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt.ts';
 import { decideDevice, type TargetDevice } from '../../domain/sends/device-decision.ts';
+import type { CampaignMessage, SendingCampaign } from '../../domain/sends/plan-attempts.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
+import { findControlGroup } from '../../store/accounts/entities.ts';
 import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
-import { type Tx, write } from '../../store/core/database.ts';
+import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import {
@@ -20,22 +26,15 @@ import {
   settleInterrupted,
   updateQuietUntil,
 } from '../../store/sends/attempts.ts';
-import { lockSend, type Send } from '../../store/sends/sends.ts';
+import { listSendingApps, type SendingApp } from '../../store/sends/send-targets.ts';
+import { listCampaignsOfSend, lockSend, type Send } from '../../store/sends/sends.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { AttemptsUnderWay } from './attempts-under-way.ts';
-import {
-  contextOf,
-  limitedPush,
-  type Attempt,
-  toAttempt,
-  type SendingContext,
-  takePaces,
-  waitsForOthers,
-} from './plan-attempts.ts';
-import type { SendingProviders } from './sending-provider.ts';
+import { limitedPush, type Attempt, toAttempt, type SendingContext, takePaces } from './plan-attempts.ts';
+import type { SendingProvider, SendingProviders } from './sending-provider.ts';
 
 /** The source of a send's messages: its request, or a campaign's audience. */
 export type MessageSource = {
@@ -299,4 +298,89 @@ async function putOff(
   }
   await putOffAttempts(tx, entityId, later);
   return new Set(later.map(({ id }) => id));
+}
+
+async function contextOf(
+  tx: Queryable,
+  { providers: opened }: { providers: SendingProviders },
+  send: Send,
+  now: Date,
+): Promise<SendingContext> {
+  const { entityId } = send;
+  const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
+  const listed = await listSendingApps(tx, entityId, [...new Set(campaigns.map(({ appId }) => appId))]);
+  const apps = campaigns.some(({ testOf }) => testOf !== null) ? withoutLimits(listed) : listed;
+  const providers = new Map<number, SendingProvider>();
+  for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
+  const controlGroup = campaigns.some(hasControlGroup) ? await findControlGroup(tx, entityId) : null;
+  return {
+    send,
+    apps,
+    providers,
+    now,
+    campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])),
+  };
+}
+
+/** A test goes now: it waits for nothing, and is none of the messages that a limit counts. */
+function withoutLimits(apps: ReadonlyMap<number, SendingApp>): Map<number, SendingApp> {
+  return new Map(
+    Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]),
+  );
+}
+
+/** Transactional messages, such as receipts, go to everybody, and a test goes to those it names. */
+function hasControlGroup({ type, testOf }: Campaign): boolean {
+  return type !== 'transactional' && testOf === null;
+}
+
+function compiled(campaign: Campaign, controlGroup: ControlGroup | null): SendingCampaign & { isSensitive: boolean } {
+  const {
+    id,
+    identifier,
+    type,
+    appId,
+    status,
+    skipMessageLimit,
+    endDate,
+    params,
+    variants,
+    includesPush,
+    includesInapp,
+  } = campaign;
+  const messageOf = (own: CampaignParams, variant: string | null): CampaignMessage => ({
+    variant,
+    push: includesPush ? compilePush(own) : null,
+    inapp: includesInapp ? compileInapp(own) : null,
+  });
+  const whole = messageOf(params, null);
+  const ofVariants =
+    variants &&
+    variants.map((variant) => ({
+      share: variant.share,
+      message: messageOf(variantParams(params, variant), variant.identifier),
+    }));
+  return {
+    id,
+    type,
+    appId,
+    skipMessageLimit,
+    endDate,
+    includesPush,
+    includesInapp,
+    isSensitive: campaign.isSensitive,
+    isOngoing: status === 'ongoing',
+    expireAfterSeconds: params.expire_after,
+    isHeldBack: (person) =>
+      controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
+    messageFor: (person) => variantOf(ofVariants, campaign.testOf ?? identifier, person)?.message ?? whole,
+  };
+}
+
+/** Returns whether sending waits for a provider or a limit of the app, which only one portion at a time can use. */
+function waitsForOthers({ apps, providers }: SendingContext): boolean {
+  return (
+    [...providers.values()].some(({ settle }) => settle === undefined) ||
+    [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null)
+  );
 }

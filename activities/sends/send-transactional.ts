@@ -5,11 +5,12 @@ import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
 import type { Message } from '../../domain/sends/plan-attempts.ts';
+import { listUserDevices } from '../../store/sends/send-targets.ts';
 import { countMessagesLeft, findSend, type Send, takeMessages } from '../../store/sends/sends.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { lookUpUsers, planPortion } from './plan-attempts.ts';
+import { planPortion, type SendingContext, type Targets } from './plan-attempts.ts';
 import { type MessageSource, sendMessages } from './send-loop.ts';
 import { SendingProviders } from './sending-provider.ts';
 
@@ -54,4 +55,15 @@ function request(): MessageSource {
 async function takeNext(tx: Tx, send: Send, after: number, limit: number): Promise<Message[]> {
   const messages = await takeMessages(tx, send, after, limit);
   return messages.length > 0 || after === -1 ? messages : takeMessages(tx, send, -1, limit);
+}
+
+/** Finds the devices of the users of messages. */
+async function lookUpUsers(tx: Tx, { send, apps }: SendingContext, messages: readonly Message[]): Promise<Targets> {
+  const users = [...new Set(messages.flatMap(({ userId }) => userId ?? []))];
+  const devices = await listUserDevices(tx, send.entityId, [...apps.keys()], users);
+  const byUser = Map.groupBy(devices, ({ appId, userId }) => `${appId} ${userId}`);
+  return {
+    messages,
+    devicesOf: (appId, { userId }) => (userId === null ? [] : (byUser.get(`${appId} ${userId}`) ?? [])),
+  };
 }

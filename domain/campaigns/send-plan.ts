@@ -1,9 +1,10 @@
-/** The plan of a campaign to an audience: the times of its sends, by zone. */
+/** When a campaign to an audience sends, by zone; when a dynamic one looks at its audience, and who is notified then. */
 
-import type { Recurrence } from './campaign-body.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/durations.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';
+import type { NotifLimit, Recurrence } from './campaign-body.ts';
 import type { CampaignType } from './campaign-status.ts';
 import { localMoment } from './local-time.ts';
-import { type SendWindow, windowsBetween } from './recurrence.ts';
 
 /** The settings of a campaign that say when it sends. */
 export type SendSchedule = {
@@ -142,4 +143,139 @@ function compareWindows(one: SendWindow, other: SendWindow): number {
 
 function laterOf(one: Date, other: Date): Date {
   return one > other ? one : other;
+}
+
+/** A window for sending: from one instant until before another, or exactly at `from` if `until` is null. */
+export type SendWindow = { from: Date; until: Date | null };
+
+/** Returns the first window of `windowsBetween`. */
+export function nextWindow(recurrence: Recurrence, zone: string, after: Date, until: Date): SendWindow | null {
+  return windowsBetween(recurrence, zone, after, until).next().value ?? null;
+}
+
+/**
+ * Yields the windows of a dynamic campaign in order, on the recurrence's days of the week in `zone` (reference: Dynamic
+ * campaign extra fields): with a start only, exactly then; with start and end, between both; with neither, the whole
+ * day, of 23 or 25 hours when clocks change. A window under way at `after` begins there, and one that lasts beyond
+ * `until` ends there; an exact time may be `after`, not `until`. A time that the clocks skip is the end of the gap; a
+ * time that they show twice is the first of both. A period within a gap is left out, and so is a day that a zone skips.
+ */
+export function* windowsBetween(
+  recurrence: Recurrence,
+  zone: string,
+  after: Date,
+  until: Date,
+): Generator<SendWindow, undefined> {
+  const clock = zoneClock(zone);
+  // One more day at both ends: when clocks change around midnight, a time may lie on the next day, or a day begin
+  // before its date.
+  const last = dayAt(clock, until.getTime()) + DAY_MS;
+  for (let day = dayAt(clock, after.getTime()) - DAY_MS; day <= last; day += DAY_MS) {
+    if (!recurrence.day_of_week.includes(new Date(day).getUTCDay())) continue;
+    const window = windowOn(day, recurrence, clock);
+    const clipped = window && clip(window, after, until);
+    if (clipped) yield clipped;
+  }
+}
+
+/** Returns the window of a day, not clipped yet. A period that the clocks skip is empty. */
+function windowOn(day: number, { start_time: start, end_time: end }: Recurrence, clock: ZoneClock): SendWindow | null {
+  const instantOf = ({ hour, min }: { hour: number; min: number }) =>
+    new Date(clock.instantOf(day + hour * HOUR_MS + min * MINUTE_MS, { gap: 'end' }));
+  const midnight = instantOf({ hour: 0, min: 0 });
+  const nextMidnight = instantOf({ hour: 24, min: 0 });
+  if (midnight >= nextMidnight) return null; // a skipped day, such as 30 December 2011 in Samoa
+  const from = start ? instantOf(start) : midnight;
+  if (start && !end) return { from, until: null };
+  return { from, until: end ? instantOf(end) : nextMidnight };
+}
+
+/** Clips a window; null if it lies outside, or is empty. */
+function clip({ from, until: ends }: SendWindow, after: Date, until: Date): SendWindow | null {
+  if (ends === null) return from >= after && from < until ? { from, until: null } : null;
+  const clipped = { from: from < after ? after : from, until: ends < until ? ends : until };
+  return clipped.from < clipped.until ? clipped : null;
+}
+
+/** How often a dynamic campaign looks at its audience while a window is open. */
+export const LOOK_EVERY_MS = 60_000;
+
+/** How late a message may be after its exact time: a message for the morning is not one for the afternoon. */
+export const EXACT_WITHIN_MS = HOUR_MS;
+/** How often the next look is found anew: devices may come to a new zone, and the app's zone may change. */
+const FIND_EVERY_MS = { adaptTz: 600_000, appZone: HOUR_MS };
+
+/** `lookedAt`: the time of the last look; null before the first. */
+type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
+
+/** Returns the window in which a look now sends: an open one, or the last exact time since the last look. */
+export function dueWindow(
+  schedule: SendSchedule,
+  zone: string,
+  { launchedAt, lookedAt, now }: LookClock,
+): SendWindow | null {
+  let due: SendWindow | null = null;
+  for (const window of windowsOf(schedule, zone, { launchedAt, from: afterLook(lookedAt, launchedAt) })) {
+    if (window.from > now) break;
+    if (isOpen(window, now)) due = window;
+  }
+  return due;
+}
+
+/** Returns whether messages of a window that has begun may still be sent. */
+function isOpen({ from, until }: SendWindow, now: Date): boolean {
+  return until === null ? now.getTime() - from.getTime() <= EXACT_WITHIN_MS : until > now;
+}
+
+/** Returns when to look next in any of these zones, or to find that anew: between `soonest` and `end`. */
+export function nextLookIn(
+  schedule: SendSchedule,
+  zones: readonly string[],
+  clock: LookClock,
+  { soonest, end }: { soonest: Date; end: Date },
+): Date {
+  const looks = zones.flatMap((zone) => nextLook(schedule, zone, clock)?.getTime() ?? []);
+  const next = Math.min(...looks, clock.now.getTime() + FIND_EVERY_MS[schedule.adaptTz ? 'adaptTz' : 'appZone']);
+  return new Date(Math.min(Math.max(next, soonest.getTime()), end.getTime()));
+}
+
+/** Returns when to look next in a zone; null: never again. */
+export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: LookClock): Date | null {
+  const from = afterLook(lookedAt, launchedAt);
+  const soonest = new Date((lookedAt ?? launchedAt).getTime() + (lookedAt === null ? 0 : LOOK_EVERY_MS));
+  for (const window of windowsOf(schedule, zone, { launchedAt, from })) {
+    if (!isOpen(window, now)) continue;
+    if (window.until === null) return window.from;
+    const at = window.from > soonest || lookedAt === null ? window.from : soonest;
+    if (at < window.until) return at;
+  }
+  return null;
+}
+
+/** Returns from when windows count: a look covers everything up to its time. */
+function afterLook(lookedAt: Date | null, launchedAt: Date): Date {
+  return lookedAt === null ? launchedAt : new Date(lookedAt.getTime() + 1);
+}
+
+/** The state of a person before a look. */
+export type Known = { isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null };
+
+/**
+ * Returns whether a person in the audience is notified now (reference: Dynamic campaign extra fields): at an exact time
+ * each person once; in a period those who were not in the audience at the last look; in both cases as often as `limit`
+ * allows.
+ */
+export function isNotified(known: Known | null, { from, until }: SendWindow, limit: NotifLimit, now: Date): boolean {
+  if (known === null) return mayNotify(limit, { count: 0, lastAt: null }, now);
+  const isDue = until === null ? known.lastWindow === null || known.lastWindow < from : !known.isMember;
+  return isDue && mayNotify(limit, { count: known.notified, lastAt: known.lastNotifiedAt }, now);
+}
+
+/** The notifications that a user got of a campaign. */
+type Notified = { count: number; lastAt: Date | null };
+
+/** Returns whether a user may get another notification: `maximum` in all, `interval` hours after the last. */
+export function mayNotify({ maximum, interval }: NotifLimit, { count, lastAt }: Notified, now: Date): boolean {
+  if (maximum !== undefined && count >= maximum) return false;
+  return interval === undefined || lastAt === null || now.getTime() - lastAt.getTime() >= interval * HOUR_MS;
 }

@@ -19,13 +19,13 @@ import {
   type SegmentsFilter,
 } from '../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import type { Row } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { listAppIds } from '../apps/apps.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../attributes/customer-attributes.ts';
 import { listSorIds } from '../attributes/systems-of-records.ts';
-import { type Campaign, listCampaignRefs } from '../campaigns/campaigns.ts';
+import type { Campaign } from '../campaigns/campaigns.ts';
 import type { Queryable } from '../core/database.ts';
 import { listEventNames } from '../tracking/event-definitions.ts';
 import { findErasureFailure } from './erased-values.ts';
@@ -326,4 +326,21 @@ function resolveCampaigns(
     ids: named ? [...new Set(named.map(({ id }) => id))] : null,
     appIds: named ? [...new Set(named.map((campaign) => campaign.appId))] : [appId],
   };
+}
+
+/** Returns references by key, without unknown keys. Uses the unique indexes of both names. */
+async function listCampaignRefs(
+  db: Queryable,
+  entityId: number,
+  keys: readonly string[],
+): Promise<Map<string, Pick<Campaign, 'id' | 'appId'>>> {
+  if (keys.length === 0) return new Map();
+  const rows = readRows<Row<'campaigns', 'id' | 'appId'> & { key: string }>(
+    await db.query(
+      `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2) AND test_of IS NULL
+     UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`,
+      [entityId, keys],
+    ),
+  );
+  return new Map(rows.map(({ key, id, appId }) => [key, { id, appId }]));
 }

@@ -197,23 +197,6 @@ export async function listCampaignsByKeys(
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
-/** Returns references by key, without unknown keys. Uses the unique indexes of both names. */
-export async function listCampaignRefs(
-  db: Queryable,
-  entityId: number,
-  keys: readonly string[],
-): Promise<Map<string, Pick<Campaign, 'id' | 'appId'>>> {
-  if (keys.length === 0) return new Map();
-  const rows = readRows<Row<'campaigns', 'id' | 'appId'> & { key: string }>(
-    await db.query(
-      `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2) AND test_of IS NULL
-     UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`,
-      [entityId, keys],
-    ),
-  );
-  return new Map(rows.map(({ key, id, appId }) => [key, { id, appId }]));
-}
-
 /** Finds a campaign as `findCampaignByKey` does, and locks it. */
 export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));

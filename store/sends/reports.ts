@@ -3,7 +3,7 @@
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import type { AttemptCode } from '../../domain/sends/attempt.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
-import type { Database, Queryable } from '../core/database.ts';
+import type { Queryable } from '../core/database.ts';
 
 /** Number of days for which attempts can be read. */
 export const REPORT_DAYS = 30;
@@ -118,57 +118,4 @@ export async function countSentTo(
     [entityId, campaignId, userId],
   );
   return row!;
-}
-
-/** An attempt in a campaign log. */
-type LoggedAttempt = Row<
-  'attempts',
-  | 'id'
-  | 'variant'
-  | 'userId'
-  | 'deviceId'
-  | 'channel'
-  | 'createdAt'
-  | 'settledAt'
-  | 'details'
-  | 'deliveredAt'
-  | 'openedAt'
-  | 'shownAt'
-  | 'clickedAt',
-  { code: AttemptCode }
-> & { campaignIdentifier: string; campaignName: string; sendIdentifier: string | null };
-
-const PORTION = 1_000;
-
-/**
- * Yields an app's attempts from `from` to `till`, both included, by campaign, oldest first, without those of tests.
- * Uses campaigns_by_app, then the primary key of each campaign's attempts, of which 30 days are kept. No transaction is
- * open between portions.
- */
-export async function* listCampaignLog(
-  db: Database,
-  entityId: number,
-  { appId, from, till }: { appId: number; from: Date; till: Date },
-): AsyncGenerator<LoggedAttempt[]> {
-  const { rows: campaigns } = await db.query<Row<'campaigns', 'id'>>(
-    'SELECT id FROM campaigns WHERE entity_id = $1 AND app_id = $2 AND launched_at IS NOT NULL ORDER BY id',
-    [entityId, appId],
-  );
-  for (const { id: campaignId } of campaigns) {
-    for (let after: number | undefined = 0; after !== undefined;) {
-      const portion: LoggedAttempt[] = readRows<LoggedAttempt>(
-        await db.query(
-          `SELECT a.id, c.identifier AS campaign_identifier, c.name AS campaign_name, a.variant, s.identifier AS send_identifier, a.user_id,
-           a.device_id, a.channel, a.created_at, a.settled_at, a.code, a.details, a.delivered_at, a.opened_at, a.shown_at, a.clicked_at
-         FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-         LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
-         WHERE a.entity_id = $1 AND a.campaign_id = $2 AND a.id > $3 AND a.created_at BETWEEN $4 AND $5
-         ORDER BY a.id LIMIT ${PORTION}`,
-          [entityId, campaignId, after, from, till],
-        ),
-      );
-      if (portion.length > 0) yield portion;
-      after = portion.length < PORTION ? undefined : portion.at(-1)!.id;
-    }
-  }
 }

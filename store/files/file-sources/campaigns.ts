@@ -1,5 +1,6 @@
 import { reachStateOf, STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
+import type { AttemptCode } from '../../../domain/sends/attempt.ts';
 import {
   type Campaign,
   type CampaignFilter,
@@ -9,7 +10,8 @@ import {
   listCampaignStats,
   streamCampaigns,
 } from '../../campaigns/campaigns.ts';
-import { listCampaignLog } from '../../sends/reports.ts';
+import { readRows, type Row } from '../../core/camel-row.ts';
+import type { Database } from '../../core/database.ts';
 import { findRollup } from '../../sends/report-rollups.ts';
 import type { FileSource } from '../file-source.ts';
 
@@ -159,3 +161,56 @@ export const campaignLogs: FileSource<CampaignLogsQuery> = {
 const dateOf = (text: string | null) => (text === null ? null : new Date(text));
 const secondsOf = (at: Date | null) => at && Math.floor(at.getTime() / 1_000);
 const isoOf = (at: Date | null) => at?.toISOString() ?? null;
+
+/** An attempt in a campaign log. */
+type LoggedAttempt = Row<
+  'attempts',
+  | 'id'
+  | 'variant'
+  | 'userId'
+  | 'deviceId'
+  | 'channel'
+  | 'createdAt'
+  | 'settledAt'
+  | 'details'
+  | 'deliveredAt'
+  | 'openedAt'
+  | 'shownAt'
+  | 'clickedAt',
+  { code: AttemptCode }
+> & { campaignIdentifier: string; campaignName: string; sendIdentifier: string | null };
+
+const PORTION = 1_000;
+
+/**
+ * Yields an app's attempts from `from` to `till`, both included, by campaign, oldest first, without those of tests.
+ * Uses campaigns_by_app, then the primary key of each campaign's attempts, of which 30 days are kept. No transaction is
+ * open between portions.
+ */
+export async function* listCampaignLog(
+  db: Database,
+  entityId: number,
+  { appId, from, till }: { appId: number; from: Date; till: Date },
+): AsyncGenerator<LoggedAttempt[]> {
+  const { rows: campaigns } = await db.query<Row<'campaigns', 'id'>>(
+    'SELECT id FROM campaigns WHERE entity_id = $1 AND app_id = $2 AND launched_at IS NOT NULL ORDER BY id',
+    [entityId, appId],
+  );
+  for (const { id: campaignId } of campaigns) {
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const portion: LoggedAttempt[] = readRows<LoggedAttempt>(
+        await db.query(
+          `SELECT a.id, c.identifier AS campaign_identifier, c.name AS campaign_name, a.variant, s.identifier AS send_identifier, a.user_id,
+           a.device_id, a.channel, a.created_at, a.settled_at, a.code, a.details, a.delivered_at, a.opened_at, a.shown_at, a.clicked_at
+         FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
+         LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL
+         WHERE a.entity_id = $1 AND a.campaign_id = $2 AND a.id > $3 AND a.created_at BETWEEN $4 AND $5
+         ORDER BY a.id LIMIT ${PORTION}`,
+          [entityId, campaignId, after, from, till],
+        ),
+      );
+      if (portion.length > 0) yield portion;
+      after = portion.length < PORTION ? undefined : portion.at(-1)!.id;
+    }
+  }
+}

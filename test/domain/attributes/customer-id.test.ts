@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { customerIdError, isWordForNothing, newCustomerIdError } from '../../../domain/attributes/customer-id.ts';
-import { checkFeed } from '../../../domain/feed/feed-batch.ts';
+import { checkFeed } from '../../../domain/feed/feed-value.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
 import { checkRecord } from '../../../domain/syncs/record-values.ts';
 import { parseExactJson } from '../../../domain/json/exact-json.ts';

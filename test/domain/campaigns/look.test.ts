@@ -9,8 +9,8 @@ import {
   LOOK_EVERY_MS,
   nextLook,
   nextLookIn,
-} from '../../../domain/campaigns/look.ts';
-import type { SendSchedule } from '../../../domain/campaigns/send-plan.ts';
+  type SendSchedule,
+} from '../../../domain/campaigns/send-plan.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Recurrence } from '../../../domain/campaigns/campaign-body.ts';
-import { mayNotify } from '../../../domain/campaigns/look.ts';
-import { nextWindow, type SendWindow, windowsBetween } from '../../../domain/campaigns/recurrence.ts';
+import { mayNotify, nextWindow, type SendWindow, windowsBetween } from '../../../domain/campaigns/send-plan.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { walkedClock, zoneAndMoment, ZONES } from './walked-clock.ts';
 

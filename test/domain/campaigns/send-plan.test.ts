@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { localMoment, zoneOf } from '../../../domain/campaigns/local-time.ts';
-import { windowsBetween } from '../../../domain/campaigns/recurrence.ts';
-import { sendPlan, type SendSchedule, windowsOf, type ZoneDevices } from '../../../domain/campaigns/send-plan.ts';
+import {
+  sendPlan,
+  type SendSchedule,
+  windowsBetween,
+  windowsOf,
+  type ZoneDevices,
+} from '../../../domain/campaigns/send-plan.ts';
 import { zoneNameOf } from '../../../domain/tracking/call-context.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';

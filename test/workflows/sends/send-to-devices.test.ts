@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { listCampaignLog } from '../../../store/files/file-sources/campaigns.ts';
 import { startReports } from '../../../temporal/flows.ts';
 import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
 import { variantOf } from '../../../domain/campaigns/variants.ts';
 import { reportsWorkflowId } from '../../../domain/jobs/workflow-id.ts';
 import { write } from '../../../store/core/database.ts';
-import { listCampaignLog } from '../../../store/sends/reports.ts';
 import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
 import { beginOutcomeBatch, updateOutcomeDelivery } from '../../../store/sends/outcome-deliveries.ts';
 import { useStack } from '../../harness/core/stack.ts';
