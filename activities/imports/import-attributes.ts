@@ -5,18 +5,17 @@ import { canonicalFile } from '../../connectors/files/canonical-file.ts';
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { FileFailure, HeaderReading } from '../../domain/imports/import-file.ts';
-import { importMail, type ImportReport } from '../../domain/imports/import-mail.ts';
+import { importMail } from '../../domain/imports/import-mail.ts';
 import { refuseBeyond } from '../../domain/imports/kept-files.ts';
 import { isDamage } from '../../domain/imports/source-defect.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { findSimilarLines } from '../../store/attributes/similar-ids.ts';
-import { isQueryCanceled, read, type Tx } from '../../store/core/database.ts';
+import { isQueryCanceled, read, type Tx, write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
 import { findMailFacts } from '../../store/imports/import-mails.ts';
-import type { Import, ImportFileFormat, PinnedImport, ReadableImport } from '../../store/imports/import-record.ts';
 import {
   findImportSource,
   type RemoteSource,
@@ -28,11 +27,15 @@ import {
   claimImport,
   findImport,
   findImportById,
+  type Import,
+  type ImportFileFormat,
+  type PinnedImport,
+  type ReadableImport,
   updateImportConverted,
   updateImportFormat,
   updateSimilarIds,
 } from '../../store/imports/imports.ts';
-import { sumKeptFiles } from '../../store/imports/kept-files.ts';
+import { lockKeptFiles, sumKeptFiles } from '../../store/imports/kept-files.ts';
 import { FILE_LIMITS, pinFile, storeFile } from '../../store/imports/pin-file.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';
@@ -42,86 +45,9 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
-import { type Batch, readBatches } from './import-batches.ts';
-import { checkBatch, type LanePart } from './import-check.ts';
-import { failImport, finishImport, mergePart } from './import-merge.ts';
+import { type Batch, importRules, type ImportRules, pinnedHeader, readBatches } from './import-batches.ts';
+import { checkBatch, failImport, finishImport, type LanePart, mergePart } from './import-merge.ts';
 import { OvertakenLines } from './import-overtaken.ts';
-import { importRules, type ImportRules, pinnedHeader } from './import-rules.ts';
-import { noteKeptFile } from './note-kept-file.ts';
-
-const PROGRESS_EVERY_MS = 1_000;
-
-/**
- * Fetches the file of an import and pins it, completely or not at all: a failed attempt leaves nothing, and the next
- * one starts from the beginning. A source that cannot be fetched fails the import, with a reason for its owner.
- */
-async function fetchFile(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const source = await findImportSource(deps.db, deps.secrets, claim);
-  if (!source) return null; // fetched already, or not wanted any more
-  const unwanted = new AbortController();
-  try {
-    await pinSource(deps, claim, source, unwanted);
-    return null;
-  } catch (error) {
-    if (unwanted.signal.aborted) return null;
-    if (error instanceof Refusal) return waitOrGiveUp(deps, claim, error);
-    throw error;
-  }
-}
-
-async function pinSource(
-  deps: Dependencies,
-  claim: JobClaim,
-  { url, headers, sorId }: RemoteSource & { sorId: number },
-  unwanted: AbortController,
-): Promise<void> {
-  const { db, files, boundary } = deps;
-  let fetchedBytes = 0;
-  const progress = setInterval(() => {
-    updateFetchedBytes(db, claim, fetchedBytes).then(
-      (isWanted) => {
-        if (!isWanted) unwanted.abort();
-      },
-      () => {},
-    );
-  }, PROGRESS_EVERY_MS);
-  try {
-    const signal = AbortSignal.any([unwanted.signal, Context.current().cancellationSignal]);
-    const onBytes = (bytes: number) => {
-      fetchedBytes += bytes;
-    };
-    const bytes = download(deps.outside.fetch, url, { headers, signal, maxBytes: FILE_LIMITS.uploadBytes, onBytes });
-    const kept = await sumKeptFiles(db, claim.entityId, sorId);
-    let storedBytes = 0;
-    const onStore = (piece: number) => {
-      refuseBeyond(kept, deps.keptLimits, (storedBytes += piece), new Date());
-    };
-    const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal, onStore });
-    boundary('import: file stored');
-    const { fileKey, fileBytes } = pinned;
-    const note = (tx: Tx) => updateImportFile(tx, claim, pinned);
-    const isTaken = await noteKeptFile(deps, { ...claim, sorId }, { fileKey, more: fileBytes }, note);
-    boundary('import: file noted');
-    if (!isTaken) await files.delete(fileKey);
-  } finally {
-    clearInterval(progress);
-  }
-}
-
-async function waitOrGiveUp(
-  deps: Dependencies,
-  claim: JobClaim,
-  { status, message, extra }: Refusal,
-): Promise<RetryAfter | null> {
-  const trouble = await updateFetchError(deps.db, claim, message);
-  if (trouble === null) return null; // canceled, or another generation's
-  const { tries } = trouble;
-  const againInMs = waitBeforeRetry({ status, extra }, { ...trouble, patienceMs: deps.patienceMs });
-  if (againInMs !== null) return { againInMs };
-  const often = tries > 1 ? ` (tried ${tries} times)` : '';
-  await failImport(deps, claim, { errorType: 'FILE_TRANSFER_ERROR', message: message + often });
-  return null;
-}
 
 export type ImportAttributesSteps = ReturnType<typeof importAttributesSteps>;
 
@@ -183,6 +109,104 @@ async function findClaimed(
   return job?.state === 'running' && job.generation === generation && job.file ? { ...job, file: job.file } : null;
 }
 
+/**
+ * Fetches the file of an import and pins it, completely or not at all: a failed attempt leaves nothing, and the next
+ * one starts from the beginning. A source that cannot be fetched fails the import, with a reason for its owner.
+ */
+async function fetchFile(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  const source = await findImportSource(deps.db, deps.secrets, claim);
+  if (!source) return null; // fetched already, or not wanted any more
+  const unwanted = new AbortController();
+  try {
+    await pinSource(deps, claim, source, unwanted);
+    return null;
+  } catch (error) {
+    if (unwanted.signal.aborted) return null;
+    if (error instanceof Refusal) return waitOrGiveUp(deps, claim, error);
+    throw error;
+  }
+}
+
+const PROGRESS_EVERY_MS = 1_000;
+
+async function pinSource(
+  deps: Dependencies,
+  claim: JobClaim,
+  { url, headers, sorId }: RemoteSource & { sorId: number },
+  unwanted: AbortController,
+): Promise<void> {
+  const { db, files, boundary } = deps;
+  let fetchedBytes = 0;
+  const progress = setInterval(() => {
+    updateFetchedBytes(db, claim, fetchedBytes).then(
+      (isWanted) => {
+        if (!isWanted) unwanted.abort();
+      },
+      () => {},
+    );
+  }, PROGRESS_EVERY_MS);
+  try {
+    const signal = AbortSignal.any([unwanted.signal, Context.current().cancellationSignal]);
+    const onBytes = (bytes: number) => {
+      fetchedBytes += bytes;
+    };
+    const bytes = download(deps.outside.fetch, url, { headers, signal, maxBytes: FILE_LIMITS.uploadBytes, onBytes });
+    const kept = await sumKeptFiles(db, claim.entityId, sorId);
+    let storedBytes = 0;
+    const onStore = (piece: number) => {
+      refuseBeyond(kept, deps.keptLimits, (storedBytes += piece), new Date());
+    };
+    const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal, onStore });
+    boundary('import: file stored');
+    const { fileKey, fileBytes } = pinned;
+    const note = (tx: Tx) => updateImportFile(tx, claim, pinned);
+    const isTaken = await noteKeptFile(deps, { ...claim, sorId }, { fileKey, more: fileBytes }, note);
+    boundary('import: file noted');
+    if (!isTaken) await files.delete(fileKey);
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+/**
+ * Notes a stored file of an import with `note`, which returns false if the file is not wanted any more. Refuses if
+ * other files have used up the limit for its `more` bytes meanwhile, and then deletes the stored file.
+ */
+async function noteKeptFile(
+  { db, files, keptLimits }: Pick<Dependencies, 'db' | 'files' | 'keptLimits'>,
+  { entityId, sorId }: { entityId: number; sorId: number },
+  { fileKey, more }: { fileKey: string; more: number },
+  note: (tx: Tx) => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    return await write(db, async (tx) => {
+      const kept = await lockKeptFiles(tx, entityId, sorId);
+      const isTaken = await note(tx);
+      if (isTaken && more > 0) refuseBeyond(kept, keptLimits, more, new Date());
+      return isTaken;
+    });
+  } catch (error) {
+    // After any other error the transaction may have committed.
+    if (error instanceof Refusal) await files.delete(fileKey);
+    throw error;
+  }
+}
+
+async function waitOrGiveUp(
+  deps: Dependencies,
+  claim: JobClaim,
+  { status, message, extra }: Refusal,
+): Promise<RetryAfter | null> {
+  const trouble = await updateFetchError(deps.db, claim, message);
+  if (trouble === null) return null; // canceled, or another generation's
+  const { tries } = trouble;
+  const againInMs = waitBeforeRetry({ status, extra }, { ...trouble, patienceMs: deps.patienceMs });
+  if (againInMs !== null) return { againInMs };
+  const often = tries > 1 ? ` (tried ${tries} times)` : '';
+  await failImport(deps, claim, { errorType: 'FILE_TRANSFER_ERROR', message: message + often });
+  return null;
+}
+
 async function loadFromCursor(deps: Dependencies, pinned: PinnedImport): Promise<Outcome> {
   const fail = async (failure: FileFailure) => {
     await failImport(deps, { ...pinned, jobId: pinned.id }, failure);
@@ -199,28 +223,6 @@ async function loadFromCursor(deps: Dependencies, pinned: PinnedImport): Promise
     await inSlot(deps.takePartSlot, job.entityId, () => compareIds(deps, job));
   }
   return outcome;
-}
-
-/** Maximum number of lines that a dry run shows as examples of similar ids. */
-const MAX_EXAMPLES = 10;
-
-/** Two minutes are enough for some million ids; for more, the dry run ends without the comparison. */
-const COMPARING = `SET LOCAL transaction_timeout = 0; SET LOCAL statement_timeout = '120s'`;
-
-/** Compares the ids of a dry run with each other and with those of customers. */
-async function compareIds({ db }: Dependencies, job: PinnedImport): Promise<void> {
-  await addPendingCustomers(db, job.entityId);
-  const signal = Context.current().cancellationSignal;
-  try {
-    const found = await read(db, (tx) => findSimilarLines(tx, job.entityId, job.id, MAX_EXAMPLES), {
-      settings: COMPARING,
-      signal,
-    });
-    await updateSimilarIds(db, job, found);
-  } catch (error) {
-    if (!isQueryCanceled(error)) throw error;
-    await updateSimilarIds(db, job, null);
-  }
 }
 
 /**
@@ -405,32 +407,43 @@ class Lanes {
   }
 }
 
+/** Maximum number of lines that a dry run shows as examples of similar ids. */
+const MAX_EXAMPLES = 10;
+
+/** Two minutes are enough for some million ids; for more, the dry run ends without the comparison. */
+const COMPARING = `SET LOCAL transaction_timeout = 0; SET LOCAL statement_timeout = '120s'`;
+
+/** Compares the ids of a dry run with each other and with those of customers. */
+async function compareIds({ db }: Dependencies, job: PinnedImport): Promise<void> {
+  await addPendingCustomers(db, job.entityId);
+  const signal = Context.current().cancellationSignal;
+  try {
+    const found = await read(db, (tx) => findSimilarLines(tx, job.entityId, job.id, MAX_EXAMPLES), {
+      settings: COMPARING,
+      signal,
+    });
+    await updateSimilarIds(db, job, found);
+  } catch (error) {
+    if (!isQueryCanceled(error)) throw error;
+    await updateSimilarIds(db, job, null);
+  }
+}
+
 /** Mails how the import ended to the addresses of its System of Records. */
 async function mailReport(deps: Dependencies, { entityId, jobId, identifier }: JobClaim): Promise<RetryAfter | null> {
   const job = await findImport(deps.db, entityId, identifier);
   if (!job) return null;
-  return mailOnce(deps, { table: 'imports', entityId, id: jobId, identifier }, await composed(deps, job), 'import');
+  const mail = await composeReport(deps, job);
+  return mailOnce(deps, { table: 'imports', entityId, id: jobId, identifier }, mail, 'import');
 }
 
-/** Composes the mail: everything that can fail before a mail is sent. */
-async function composed({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
+async function composeReport({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
   const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
-  const facts = {
+  const { subject, text } = importMail({
     sorId: sorIdentifier,
     hasFileError: job.state === 'failed',
-    publicUrl,
     parentId: parent?.identifier ?? null,
-  };
-  const { subject, text } = importMail(reportOf(job, facts));
-  return { to, subject, text };
-}
-
-type Facts = Pick<ImportReport, 'sorId' | 'hasFileError' | 'parentId'> & { publicUrl: string };
-
-function reportOf(job: Import, { publicUrl, ...facts }: Facts): ImportReport {
-  return {
-    ...facts,
     importId: job.identifier,
     jid: job.jid,
     state: job.state === 'finished' ? 'finished' : 'failed',
@@ -441,5 +454,6 @@ function reportOf(job: Import, { publicUrl, ...facts }: Facts): ImportReport {
     startedAt: (job.startedAt ?? job.receivedAt).toISOString(),
     endedAt: (job.endedAt ?? job.receivedAt).toISOString(),
     link: `${publicUrl}/api/attribute_values/imports/${job.identifier}`,
-  };
+  });
+  return { to, subject, text };
 }

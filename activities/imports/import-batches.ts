@@ -1,9 +1,14 @@
-/** Batches of an import: reads them from its pinned file. */
+/** Reads the file of an import: its header and its batches, with the rules for its rows. */
 import type { Readable } from 'node:stream';
 import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
 import type { TableSyntax } from '../../domain/csv/table-format.ts';
-import type { ReadableImport } from '../../store/imports/import-record.ts';
+import { type HeaderReading, type ImportFormat, parseHeader } from '../../domain/imports/import-file.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import type { Files } from '../../store/core/files.ts';
+import { hasErased } from '../../store/gdpr/tombstones.ts';
+import type { Import, ReadableImport } from '../../store/imports/imports.ts';
+import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Consecutive pieces of the file that are merged together, from `offset` to the start of the next batch. */
@@ -72,7 +77,7 @@ export async function readBatchAgain(
 }
 
 /** Returns the first piece of a file, whose first record is the header; none for an empty file. */
-export async function readFirstPiece(bytes: Readable, syntax: TableSyntax): Promise<Piece | undefined> {
+async function readFirstPiece(bytes: Readable, syntax: TableSyntax): Promise<Piece | undefined> {
   try {
     for await (const pieces of readPieces(bytes, splitterOf(syntax))) {
       for (const piece of pieces) return piece;
@@ -86,4 +91,25 @@ export async function readFirstPiece(bytes: Readable, syntax: TableSyntax): Prom
 async function* readPieces(bytes: Readable, splitter: ReturnType<typeof createCsvSplitter>) {
   for await (const chunk of bytes) yield splitter.push(chunk as Buffer);
   yield splitter.end();
+}
+
+/** Rules for an import's rows, and whether the entity has ever erased a person. `overtaken`: late rows of one batch. */
+export type ImportRules = SorRules & RowFormat & { hasErased: boolean };
+type RowFormat = ImportFormat & { overtaken?: ReadonlySet<number> };
+
+export async function importRules(db: Queryable, { entityId, sorId }: Import, format: RowFormat): Promise<ImportRules> {
+  return { ...format, ...(await sorRules(db, entityId, sorId)), hasErased: await hasErased(db, entityId) };
+}
+
+/** Returns the header of the pinned file, or why the file cannot be imported. */
+export async function pinnedHeader(
+  files: Files,
+  { file, fileFormat, fileSettings, version, columnMapping }: ReadableImport,
+): Promise<HeaderReading> {
+  const { delimiter, decimal } = fileFormat;
+  const { nullMarker, dates } = fileSettings;
+  const first = await readFirstPiece(files.read(file.fileKey), fileFormat);
+  const set = { ...(nullMarker !== undefined && { nullMarker }), ...(dates !== undefined && { dates }) };
+  const syntax = { delimiter, decimal, isSheet: fileFormat.format === 'xlsx', ...set };
+  return parseHeader(first, version === 3 ? 'v3' : 'v2', syntax, columnMapping);
 }

@@ -3,12 +3,10 @@ import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { checkPieces } from '../../domain/imports/import-batch.ts';
 import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
 import { listErrorsOf } from '../../store/imports/import-errors.ts';
-import type { ReadableImport } from '../../store/imports/import-record.ts';
-import { findImportById } from '../../store/imports/imports.ts';
+import { findImportById, type ReadableImport } from '../../store/imports/imports.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type BatchOffsets, readBatches } from './import-batches.ts';
-import { type ImportRules, pinnedHeader } from './import-rules.ts';
+import { type BatchOffsets, type ImportRules, pinnedHeader, readBatches } from './import-batches.ts';
 
 /**
  * Finds rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the

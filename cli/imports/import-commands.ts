@@ -18,7 +18,6 @@ import { internalErrorLines } from '../jobs/say-internal-error.ts';
 import { errorCounts, suspiciousIds } from './error-counts.ts';
 import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList, TABLE_HEADS } from './error-list.ts';
 import { hasEnded } from './import-status.ts';
-import { findSorKey } from './sor-key.ts';
 
 /** Adds the options for reading a file that does not describe itself. */
 const withFileOptions = (command: Command) =>
@@ -430,4 +429,17 @@ function showRedrives({ rows, redrives }: ImportProgress, { width }: Terminal): 
     '',
     `still open: ${rows.open} (rows failed and ignored that no re-drive has brought)`,
   ];
+}
+
+/** Fetches a key of the System of Records with the token. */
+async function findSorKey({ server, client }: Pick<CommandContext, 'server' | 'client'>, sor: string): Promise<string> {
+  if (!server.token) {
+    return refuse(
+      401,
+      'no_token',
+      "Set MILLRACE_TOKEN, with which the SoR's key is fetched, or give the key by --api-key.",
+    );
+  }
+  const { api_keys: keys } = await client.viewSystemOfRecord({ params: { sor_identifier: sor } });
+  return keys[0] ?? refuse(404, 'no_key', `The System of Record ${sor} has no API key: only custom ones take files.`);
 }

@@ -1,5 +1,4 @@
-import { formatError } from '../attributes/date-format.ts';
-import { type Conversion, FALSE, foldWord, TRUE } from '../attributes/field-conversion.ts';
+import { type Conversion, FALSE, foldWord, formatError, TRUE } from '../attributes/field-conversion.ts';
 import { MAX_FAULTS } from '../core/refusal.ts';
 import { nearestName } from '../text/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-limits.ts';

@@ -9,8 +9,14 @@ import { jobRefOf } from '../../domain/jobs/job.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
-import type { Import, ImportFileSettings, ImportSource, PinnedFile } from '../../store/imports/import-record.ts';
-import { findImport, insertImport } from '../../store/imports/imports.ts';
+import {
+  findImport,
+  type Import,
+  type ImportFileSettings,
+  type ImportSource,
+  insertImport,
+  type PinnedFile,
+} from '../../store/imports/imports.ts';
 import { pinFile } from '../../store/imports/pin-file.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Circumstances, type Route, route, type Upload } from '../http/route.ts';

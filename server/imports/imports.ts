@@ -15,12 +15,12 @@ import {
   type StoredImportError,
   streamImportErrors,
 } from '../../store/imports/import-errors.ts';
-import type { Import } from '../../store/imports/import-record.ts';
 import {
   cancelImport,
   findImport,
   findImportById,
   findImportByJob,
+  type Import,
   listRedrives,
   streamImports,
 } from '../../store/imports/imports.ts';

@@ -9,7 +9,6 @@ import {
   removeFilterValues,
   type StoredFilters,
 } from '../../domain/analytics/filter-values.ts';
-import { listIdentifierAttributes } from '../attributes/customer-attributes.ts';
 import { readRows } from '../core/camel-row.ts';
 import { type Queryable, type Tx, write } from '../core/database.ts';
 import { namedIn, namesOf, peopleFinder } from '../gdpr/named-in.ts';
@@ -169,4 +168,15 @@ export async function listNaming(
     [...namesOf(entityId, [...candidates]), texts],
   );
   return new Set(rows.map(({ text }) => text));
+}
+
+/** Returns the attributes whose values are ids of people, each as its SoR's identifier, a space and its key. */
+async function listIdentifierAttributes(db: Queryable, entityId: number): Promise<Set<string>> {
+  const { rows } = await db.query<{ named: string }>(
+    `SELECT s.identifier || ' ' || a.key AS named FROM customer_attributes a
+     JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.id = a.sor_id
+     WHERE a.entity_id = $1 AND a.is_identifier AND a.deleted_at IS NULL`,
+    [entityId],
+  );
+  return new Set(rows.map(({ named }) => named));
 }

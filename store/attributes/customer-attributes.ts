@@ -83,17 +83,6 @@ export async function listCustomerAttributesOf(
   );
 }
 
-/** Returns the attributes whose values are ids of people, each as its SoR's identifier, a space and its key. */
-export async function listIdentifierAttributes(db: Queryable, entityId: number): Promise<Set<string>> {
-  const { rows } = await db.query<{ named: string }>(
-    `SELECT s.identifier || ' ' || a.key AS named FROM customer_attributes a
-     JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.id = a.sor_id
-     WHERE a.entity_id = $1 AND a.is_identifier AND a.deleted_at IS NULL`,
-    [entityId],
-  );
-  return new Set(rows.map(({ named }) => named));
-}
-
 /**
  * Changes the given members, but never the key. `valueType` ends a guess: it is the attribute's own type, or String for
  * a scalar.

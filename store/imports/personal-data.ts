@@ -21,7 +21,7 @@ import { filesOfPeople } from '../gdpr/files-of-people.ts';
 import { rowsOfCustomers } from '../gdpr/rows-of-people.ts';
 import { textsOfPeople } from '../gdpr/texts-of-people.ts';
 import { ERASED } from '../../domain/core/erased.ts';
-import type { Import } from './import-record.ts';
+import type { Import } from './imports.ts';
 import { listUnnamedFiles } from './pinned-files-across-entities.ts';
 
 const dryRunIds = rowsOfCustomers({

@@ -4,7 +4,7 @@ import { gunzip, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { SOURCE_DEFECTS } from '../../domain/imports/source-defect.ts';
 import type { Files } from '../core/files.ts';
-import type { PinnedFile, StoredFile } from './import-record.ts';
+import type { PinnedFile, StoredFile } from './imports.ts';
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const GIB = 1024 ** 3;

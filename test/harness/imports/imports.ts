@@ -1,8 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../../store/imports/import-errors.ts';
-import type { Import, NewImport, PinnedFile } from '../../../store/imports/import-record.ts';
-import { findImport, insertImport } from '../../../store/imports/imports.ts';
+import {
+  findImport,
+  type Import,
+  insertImport,
+  type NewImport,
+  type PinnedFile,
+} from '../../../store/imports/imports.ts';
 import type { TestStore } from '../core/database.ts';
 import { waitFor } from '../core/wait.ts';
 import type { World } from '../core/world.ts';

@@ -4,7 +4,7 @@ import type { ImportError } from '../../../domain/imports/import-error.ts';
 import { badRecordFailure } from '../../../domain/imports/import-file.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
-import type { Import } from '../../../store/imports/import-record.ts';
+import type { Import } from '../../../store/imports/imports.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { insertUpload } from '../../harness/imports/imports.ts';

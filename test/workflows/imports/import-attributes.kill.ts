@@ -1,7 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { streamImportErrors } from '../../../store/imports/import-errors.ts';
-import type { Import } from '../../../store/imports/import-record.ts';
-import { findImport } from '../../../store/imports/imports.ts';
+import { findImport, type Import } from '../../../store/imports/imports.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { mixedFile } from '../../harness/imports/import-files.ts';

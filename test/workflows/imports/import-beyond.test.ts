@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { insertCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { write } from '../../../store/core/database.ts';
-import type { Import } from '../../../store/imports/import-record.ts';
 import { deleteNotedFiles } from '../../../store/core/file-deletions.ts';
-import { findImport } from '../../../store/imports/imports.ts';
+import { findImport, type Import } from '../../../store/imports/imports.ts';
 import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
