@@ -89,10 +89,7 @@ async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> 
   };
 }
 
-/**
- * Returns a function that runs work in a transaction which locks the run. An older step, or one of a canceled run,
- * ends.
- */
+/** Returns a function that runs work in a transaction which locks the run; an older step, or a canceled run, ends. */
 function whileOursOf({ db }: Dependencies, claim: JobClaim, round: number): WhileOurs {
   return (work) =>
     write(db, async (tx) => {

@@ -140,9 +140,7 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
 
 type FailedTrait = Parameters<typeof insertLiveCalls>[3][number];
 
-/**
- * Returns the errors of traits for the live list of their app, at most the number that is kept, without erased people.
- */
+/** Returns the errors of traits for their app's live list, at most the number that is kept, without erased people. */
 function failedTraits(waiting: readonly WaitingFeedRequest[], errors: readonly FeedError[]): FailedTrait[] {
   const appOf = new Map(waiting.flatMap(({ id, traits }) => (traits ? [[id, traits.appId] as const] : [])));
   const ofTraits = errors.filter(({ requestId, error }) => appOf.has(requestId) && !isOfErased(error));
@@ -219,9 +217,7 @@ function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedEr
   return { requestId: request.id, error: valueError(ordinal, value, row, 'merge') };
 }
 
-/**
- * The requests of traits that were older than the stored value, and of values whose customer id is probably a mistake.
- */
+/** The requests of traits older than the stored value, and of values whose customer id is probably a mistake. */
 type Noted = { older: readonly number[]; suspicious: readonly number[] };
 
 /** Returns the counts of each request's values. */

@@ -111,10 +111,7 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   }
 }
 
-/**
- * Ends the job; if another attempt has taken over, deletes what this one wrote. That attempt's transaction has noted
- * the key.
- */
+/** Ends the job; if another attempt has taken over, whose transaction noted the key, deletes what this one wrote. */
 async function end(
   { db, files }: Dependencies,
   claim: JobClaim,
@@ -294,10 +291,7 @@ class Spool {
 /** Number of a column's texts that were searched among recent ones, and that were found. */
 type Repeats = { asked: number; found: number };
 
-/**
- * Texts of a column that are tried first: searching takes long, so a column whose texts rarely repeat, such as ids and
- * times, is not searched further.
- */
+/** Texts of a column that are tried first; a column whose texts rarely repeat, such as ids, is not searched further. */
 const SAMPLE = 1_000;
 
 type OpenSheet = WrittenSheet & { blockEnds: number[] };

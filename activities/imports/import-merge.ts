@@ -197,9 +197,7 @@ async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: 
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
 }
 
-/**
- * Returns when the rows were said: rows of a re-drive correct those of its first import, any other file has new values.
- */
+/** Returns when the rows were said: a re-drive corrects rows of its first import, any other file has new values. */
 function saidOf({ saidAt, receivedAt }: Import, { hasErrorColumns, layout }: ImportRules): Said {
   const isCorrection = saidAt !== null && (hasErrorColumns || layout !== undefined);
   return isCorrection ? { at: saidAt, isCorrection } : { at: receivedAt };

@@ -8,15 +8,9 @@ import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type BatchOffsets, type ImportRules, pinnedHeader, readBatches } from './import-batches.ts';
 
-/**
- * Finds rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the
- * same customer.
- */
+/** Finds rows of a re-drive that come too late: a later line of the first file changed the same value. */
 
-/**
- * A row of an error file: its line there, the line of the first file that it corrects, and whether it replaces the
- * whole value.
- */
+/** A row of an error file: its line, the line of the first file that it corrects, and whether it replaces the value. */
 type Correction = { line: number; key: string; originalLine: number; isWhole: boolean };
 
 /** The last lines of the first file that changed a customer's attribute: in any way, and as a whole. */
@@ -76,10 +70,7 @@ export class OvertakenLines {
     return new Set(overtaken.map(({ line }) => line));
   }
 
-  /**
-   * Notes the lines that re-drives have brought since. Returns the lines that the first import refused, which changed
-   * nothing then.
-   */
+  /** Notes the lines that re-drives have brought since, and returns those that the first import refused. */
   async #noteErrors(
     last: ReadonlyMap<string, LastLines>,
     note: (key: string, line: number, isWhole: boolean) => void,

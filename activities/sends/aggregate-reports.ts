@@ -54,10 +54,7 @@ export const aggregateReportsSteps = (
   deps: Delivering & Pick<Dependencies, 'takeReportSlot'>,
   now = () => new Date(),
 ) => ({
-  /**
-   * Counts the days of campaigns whose attempts changed, and of control groups that are due. A repeat gives the same
-   * counts.
-   */
+  /** Counts days of campaigns whose attempts changed, and due control groups. A repeat gives the same counts. */
   countAttempts: (entityId: number): Promise<void> => inReportSlot(deps, entityId, () => countAttempts(deps, entityId)),
 
   /** Deletes attempts older than reports reach; counts of each person stay. */

@@ -1,7 +1,4 @@
-/**
- * Attempts of a send under way: marks each as sending shortly before it leaves, and records its outcome as soon as its
- * provider answers.
- */
+/** Attempts under way: marks each as sending before it leaves, and records its outcome when the provider answers. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PushRoute } from '../../connectors/push/contract.ts';
@@ -18,9 +15,7 @@ import { lockSend } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { findBeyondLimit, type Attempt } from './plan-attempts.ts';
 
-/**
- * Outcomes that come within this time are written together, unless half of the attempts under way have theirs before.
- */
+/** Outcomes that come within this time are written together, unless half of the attempts have theirs before. */
 const GATHER_MS = 50;
 /** How long the attempts of a portion may wait for their providers before other messages have their turn. */
 const PORTION_MS = 2_000;
@@ -134,10 +129,7 @@ export class AttemptsUnderWay {
     return open === 0 && this.#down.has(key) ? MARKED_OF_DOWN : MARKED_PER_STREAM * Math.max(1, open);
   }
 
-  /**
-   * Marks attempts within their app's limit as sending, and sends them. Returns false if the send is canceled, or
-   * another worker's.
-   */
+  /** Marks attempts within the limit as sending, and sends them. Returns false if the send is no longer ours. */
   async #begin(next: readonly Routed[]): Promise<boolean> {
     const { db, boundary } = this.#deps;
     const { entityId } = this.#claim;
@@ -247,10 +239,7 @@ export class AttemptsUnderWay {
     if (onRoute.sending === 0) this.#routes.delete(key);
   }
 
-  /**
-   * Resolves when outcomes were recorded since `seen`, or after `ms`. Throws the error that kept them from being
-   * recorded.
-   */
+  /** Resolves when outcomes were recorded since `seen`, or after `ms`. Throws the error of their recording. */
   async #change(ms: number, seen = this.#writes): Promise<void> {
     if (seen === this.#writes) {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -206,9 +206,7 @@ function rulesOfApps({ apps, now }: SendingContext): Map<number, SendingRules> {
   );
 }
 
-/**
- * Applies the limit to attempts that their provider settles at once: they leave in this transaction, the others later.
- */
+/** Applies the limit to attempts that their provider settles at once, as they leave in this transaction. */
 async function limitSettled(tx: Tx, context: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
   const { send, providers, now } = context;
   const leaving = planned.flatMap((attempt) => {

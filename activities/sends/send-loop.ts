@@ -68,10 +68,7 @@ const LONG_WAIT_MS = 5_000;
 /** Paced messages within this time leave together, so that a high send rate takes no step for each. */
 const PACED_TOGETHER_MS = 500;
 
-/**
- * Sends the due messages of a send. Returns when to continue, or null at the end. A repeat never sends again what may
- * have left.
- */
+/** Sends due messages. Returns when to continue, or null at the end. A repeat never sends again what may have left. */
 export async function sendMessages(
   deps: Sending,
   claim: JobClaim,
@@ -150,10 +147,7 @@ async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly 
   for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/**
- * Plans the next attempts and writes them as waiting; or returns when to look again; or null if all are settled, or
- * another worker has the send.
- */
+/** Plans the next attempts, or returns when to look again; null if all are settled or another worker has the send. */
 async function planNext(
   tx: Tx,
   deps: Sending,
@@ -224,10 +218,7 @@ function earlierOf(one: Date | null, other: Date | null): Date | null {
   return one === null || (other !== null && other < one) ? other : one;
 }
 
-/**
- * Decides waiting attempts again, since the person may have opted out or logged out meanwhile. Returns those that leave
- * now.
- */
+/** Decides waiting attempts again, as the person may have opted out or logged out. Returns those that leave now. */
 async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<Attempt[]> {
   const { send, campaigns, apps, providers, now } = context;
   const settled: NewOutcome[] = [];
@@ -273,10 +264,7 @@ async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly Du
     });
 }
 
-/**
- * Lets attempts wait whose time falls into quiet hours, and gives others a moment at the app's send rate. Returns the
- * ids of those that wait again.
- */
+/** Lets attempts wait for quiet hours or for their moment at the send rate, and returns the ids of those that wait. */
 async function putOff(
   tx: Tx,
   { send: { entityId }, apps, now }: Pick<SendingContext, 'send' | 'apps' | 'now'>,

@@ -49,9 +49,7 @@ function request(): MessageSource {
   };
 }
 
-/**
- * Takes the next messages. After the last it begins anew, since messages of a transaction that did not commit are back.
- */
+/** Takes the next messages. After the last it begins anew: messages of a transaction that did not commit are back. */
 async function takeNext(tx: Tx, send: Send, after: number, limit: number): Promise<Message[]> {
   const messages = await takeMessages(tx, send, after, limit);
   return messages.length > 0 || after === -1 ? messages : takeMessages(tx, send, -1, limit);

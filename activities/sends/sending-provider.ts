@@ -51,10 +51,7 @@ function readSubscription(token: string): NonNullable<PushTarget['subscription']
 
 type Kept = { fingerprint: string; provider: SendingProvider; open: OpenPushProvider | null };
 
-/**
- * Opens the provider of each app once, since connections and access tokens cost time and are limited, and again if its
- * settings change.
- */
+/** Opens each app's provider once, since connections and tokens are costly and limited, and again for new settings. */
 export class SendingProviders {
   readonly #deps: Pick<Dependencies, 'secrets' | 'outside'>;
   readonly #kept = new Map<string, Kept>();

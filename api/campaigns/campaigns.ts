@@ -22,9 +22,7 @@ import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 
-/**
- * Campaigns: pushes and in-app messages, sent to an audience or to the users that a call names (reference: Campaigns).
- */
+/** Campaigns: pushes and in-app messages to an audience, or to users that a call names (reference: Campaigns). */
 const SHARED = {
   tag: 'Campaigns',
   rightsByType: { transactional: 'transactional_campaigns', dynamic: 'dynamic_campaigns' },
@@ -182,9 +180,7 @@ const NotifLimit = z
   )
   .meta({ id: 'CampaignNotifLimit' });
 
-/**
- * The body of a campaign (reference: Campaign body). `domain/campaigns/campaign-body.ts` has the rules between members.
- */
+/** The body of a campaign (reference: Campaign body); `domain/campaigns/campaign-body.ts` has rules between members. */
 const NewCampaign = z
   .object({
     name: name.describe('Never shown to customers'),

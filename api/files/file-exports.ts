@@ -31,10 +31,7 @@ type Described<P extends z.ZodObject, Q extends z.ZodObject> = {
 type WithSkip<Q extends z.ZodObject> = z.ZodObject<Q['shape'] & typeof skipEmail>;
 type WithFormat<P extends z.ZodObject> = z.ZodObject<P['shape'] & { format: typeof format }>;
 
-/**
- * The two forms of a file export: an XLS file by its path, and `<path>.csv`, `.xls` or `.xlsx` (reference: Data
- * exports, 1).
- */
+/** The forms of a file export: XLS by its path, and `<path>.csv`, `.xls`, `.xlsx` (reference: Data exports, 1). */
 export type FileExport<P extends z.ZodObject = z.ZodObject, Q extends z.ZodObject = z.ZodObject> = [
   plain: Operation<P, WithSkip<Q>, Nothing, typeof FileAnswer, 'token'>,
   formatted: Operation<WithFormat<P>, WithSkip<Q>, Nothing, typeof FileAnswer, 'token'>,

@@ -122,10 +122,7 @@ async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: Encoding): A
   yield transcoder.end();
 }
 
-/**
- * Spills a zip file to disk, because its directory is at its end. Only a descriptor holds the file, so a killed process
- * leaves nothing.
- */
+/** Spills a zip file, whose directory is at its end, to disk. Only a descriptor holds it, so a kill leaves nothing. */
 async function unpacked(
   chunks: AsyncGenerator<Buffer>,
   settings: TableSettings,

@@ -12,9 +12,7 @@ export type XmlEvents<T = never> = {
   take?(isEnd: boolean): T | null;
 };
 
-/**
- * Maximum length of a tag, text or comment in characters, and maximum depth of elements: far more than Excel writes.
- */
+/** Maximum length of a tag, text or comment in characters, and depth of elements: far more than Excel writes. */
 const MAX_TOKEN = 1024 * 1024;
 const MAX_DEPTH = 64;
 /** Number of characters after which results may be handed on: a cell may name a text a thousand times its own size. */

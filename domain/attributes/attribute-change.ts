@@ -26,9 +26,7 @@ export type SetChange = ValueKey & SetOperation & SaidChange & { kind: 'set' };
 /** A key's Set operations in the order of their lines. */
 export type FoldedSet = ValueKey & { operations: (SetOperation & SaidChange)[] };
 
-/**
- * Collects the Set operations of each key. It keeps them all, because the effect of an ADD depends on the stored Set.
- */
+/** Collects the Set operations of each key: all of them, because the effect of an ADD depends on the stored Set. */
 export class FoldedSets {
   readonly #byKey = new Map<string, FoldedSet>();
 

@@ -27,17 +27,11 @@ const SPACE_AT_END = /^[\s\u2800]|[\s\u2800]$/u;
 /** Fast path for nearly all ids. */
 const PLAIN = /^[!-~]{1,256}$/;
 
-/**
- * Words that programs write for a missing value. The first set ignores case; the second has the words of Python, Ruby,
- * Go, Apple, tables and databases.
- */
+/** Words that programs write for a missing value: the first set ignores case, the second does not. */
 const WORDS_FOR_NOTHING = new Set(['undefined', 'null', '[object object]', 'unknown', 'nan']);
 const EXACT_WORDS_FOR_NOTHING = new Set(['None', 'nil', '<nil>', '(null)', '<null>', 'N/A', '\\N']);
 
-/**
- * Returns whether a text is what a program writes for a missing value, such as undefined, null, [object Object], NaN or
- * nil.
- */
+/** Returns whether a program writes this text for a missing value, such as undefined, [object Object] or NaN. */
 export function isWordForNothing(text: string): boolean {
   return (
     text.length <= '[object object]'.length &&
@@ -48,9 +42,7 @@ export function isWordForNothing(text: string): boolean {
 /** A number as a spreadsheet or a data frame writes it: 12345.0, 1.23457E+11. */
 const WAS_NUMBER = /^-?\d+(?:\.0+|(?:\.\d+)?[eE]\+\d+)$/;
 
-/**
- * Returns whether a valid id is probably a mistake: a word for a missing value, or a number that a spreadsheet changed.
- */
+/** Returns whether a valid id is probably a mistake: a missing value, or a number that a spreadsheet changed. */
 export function isSuspiciousId(customerId: string): boolean {
   return isWordForNothing(customerId) || WAS_NUMBER.test(customerId);
 }

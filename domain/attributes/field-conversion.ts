@@ -298,10 +298,7 @@ function ambiguousTokens(format: string): string | undefined {
   return undefined;
 }
 
-/**
- * A Monday outside the first month of a quarter: a format with a week alone begins on Monday, and quarters are not
- * read.
- */
+/** A Monday outside a quarter's first month: a week alone begins on Monday, and quarters are not read. */
 const SAMPLE = [1987, 11, 23, 16, 25, 36, 700] as const;
 const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
 

@@ -2,9 +2,7 @@ import { isDate, readDatetime } from '../time/date-value.ts';
 import { numberText } from '../json/exact-json.ts';
 import type { ValueType } from './attribute-value.ts';
 
-/**
- * Returns the type for an attribute whose first value is this one. Returns null for null, an empty text and an object.
- */
+/** Returns the type for an attribute whose first value is this one; null for null, an empty text and an object. */
 export function inferValueType(value: unknown): ValueType | null {
   if (typeof value === 'boolean') return 'Boolean';
   if (numberText(value) !== undefined) return 'Number';

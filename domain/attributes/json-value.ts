@@ -28,10 +28,7 @@ export function sayType(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/**
- * Returns JSON.stringify's text; undefined for a value nested deeper than the stack allows. JSON.parse has no such
- * limit.
- */
+/** Returns JSON.stringify's text; undefined for a value nested deeper than the stack, which JSON.parse allows. */
 export function jsonText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

@@ -38,10 +38,7 @@ export function numberReader({ decimal }: NumberConversion): (text: string) => R
   };
 }
 
-/**
- * Returns the number with a decimal point and without other separators; undefined if separators stand in wrong
- * positions.
- */
+/** Returns the number with a decimal point and no other separators; undefined if separators stand wrongly. */
 function toPlain(text: string, decimal: ',' | '.'): string | undefined {
   const plain = GROUPED[decimal].test(text) ? text.replaceAll(SEPARATORS[decimal], '') : text;
   if (decimal === '.') return plain;

@@ -161,10 +161,7 @@ function parameterErrors(params: CampaignParams, member: 'push_parameters' | 'in
   );
 }
 
-/**
- * Checks an address that does not begin with a placeholder, with 1 in place of each placeholder: it fits a host, a port
- * and a path.
- */
+/** Checks an address that does not begin with a placeholder, with 1, which fits host, port and path, for each one. */
 function addressErrors(
   params: CampaignParams,
   member: 'deep_linking_url' | 'pushAttachment' | 'inapp_content_url',
@@ -202,9 +199,7 @@ function typeErrors(body: CampaignBody): FieldError[] {
   ];
 }
 
-/**
- * Applies the rules of the campaign's message to each variant. An error that the campaign has, too, is returned once.
- */
+/** Applies the message's rules to each variant. Returns an error that the campaign has, too, once. */
 function variantErrors(body: CampaignBody): FieldError[] {
   const { params, variants = [] } = body;
   const ofCampaign = new Set(paramsErrors(body).map(({ element }) => element));

@@ -56,10 +56,7 @@ export type PushContent = {
   parameters: MessageParameters;
 };
 
-/**
- * An in-app message. A native one has title, content and button; one of kind `url` has an address, and the others if
- * given.
- */
+/** An in-app message. A native one has title, content and button; one of kind `url` has an address. */
 export type InappContent = {
   kind: 'native' | 'url';
   title: string | null;

@@ -1,8 +1,6 @@
 import { spreadHash } from '../core/hash.ts';
 
-/**
- * The people that only transactional campaigns reach. `salt` is the entity's own, so that each entity has other people.
- */
+/** The people that only transactional campaigns reach. `salt` is the entity's: each entity has other people. */
 export type ControlGroup = { percent: number; salt: string };
 
 /** Maximum share in whole percents: beyond half, the group would be the audience. */

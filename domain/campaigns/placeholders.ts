@@ -57,10 +57,7 @@ export function compileTemplate(text: string): Template {
 /** Maximum length of the text that `findMisspelt` returns. */
 const MAX_MISSPELT = 60;
 
-/**
- * Returns the first `*@…` of a text that is no placeholder, such as `*@first name@*`, cut to size; null if there is
- * none.
- */
+/** Returns the first `*@…` that is no placeholder, such as `*@first name@*`, cut to size; null if there is none. */
 export function findMisspelt(text: string): string | null {
   const { parts, rest } = splitTemplate(text);
   for (const piece of [...parts.map(({ before }) => before), rest]) {
@@ -79,10 +76,7 @@ export function joinPlaceholders(placeholders: readonly Placeholder[]): Placehol
   return Array.from(joined, ([name, hasDefault]) => ({ name, hasDefault }));
 }
 
-/**
- * Returns a value as text: a string, a number with its digits, true or false. Other values, such as null, count as
- * missing.
- */
+/** Returns a value as text: a string, a number with its digits, true or false. Others count as missing. */
 export function templateText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'boolean' ? String(value) : numberText(value);

@@ -16,10 +16,7 @@ export type SendSchedule = {
   /** `endDate` is null if there is none, or if it has no effect, as for pushes only. */
   ({ type: 'classic'; endDate: Date | null } | { type: 'dynamic'; endDate: Date; recurrence: Recurrence });
 
-/**
- * Returns the schedule of a campaign to an audience. A classic campaign of pushes only ignores its end (reference:
- * Campaign body).
- */
+/** Returns a campaign's schedule. A classic one of pushes only ignores its end (reference: Campaign body). */
 export function scheduleOf({
   type,
   startDate,

@@ -105,10 +105,7 @@ const MAX_REMEMBERED = 50_000;
 const MAX_REMEMBERED_CHARACTERS = 4 * 1024 ** 2;
 const MAX_REMEMBERED_LENGTH = 1024;
 
-/**
- * Indexes of recent texts, so that a repeated text is stored once. A forgotten text is stored again, which the format
- * allows.
- */
+/** Indexes of recent texts: a repeated text is stored once, a forgotten one again, which the format allows. */
 export class RecentTexts {
   #young = new Map<string, number>();
   #old = new Map<string, number>();

@@ -112,10 +112,7 @@ const SHEET_SETTINGS = Buffer.concat([
 const DEFAULT_COLUMN_WIDTH = fixed([0x0055, '0800']);
 const DIMENSIONS_SIZE = 4 + 14;
 
-/**
- * Returns what follows a sheet's cells. WINDOW2: grid, headings and zeros shown, the first sheet in front. SELECTION:
- * the first cell.
- */
+/** Returns the end of a sheet. WINDOW2: grid, headings and zeros shown, first sheet in front. SELECTION: first cell. */
 export const sheetTail = (isFirst: boolean): Buffer =>
   Buffer.concat([
     fixed([0x023e, `${isFirst ? 'b606' : 'b600'} 0000 0000 4000 0000 0000 0000 00000000`]),
@@ -162,9 +159,7 @@ export function sheetHead(sheet: WrittenSheet, position: number): Buffer {
   ]);
 }
 
-/**
- * Number of rows in a block: descriptions of the rows, then their cells, then the start of each row's cells (DBCELL).
- */
+/** Number of rows in a block: descriptions of rows, then their cells, then the start of each row's cells (DBCELL). */
 export const ROWS_A_BLOCK = 32;
 
 const ROW_SIZE = 20;

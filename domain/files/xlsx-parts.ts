@@ -77,9 +77,7 @@ export function xlsxRow(row: number, values: readonly (string | number | null)[]
   return `${xml}</row>`;
 }
 
-/**
- * Characters that XML cannot hold or that readers change: control characters, CR, halves of a pair, U+FFFE and U+FFFF.
- */
+/** Characters that XML cannot hold or readers change: controls, CR, halves of a pair, U+FFFE and U+FFFF. */
 const UNFIT = String.raw`[\u0000-\u0008\u000b-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]`;
 const ANY_SPECIAL = new RegExp(String.raw`[&<>_\u0000-\u0008\u000b-\u001f\ud800-\udfff\ufffe\uffff]`);
 const UNFIT_CHARACTER = new RegExp(UNFIT, 'g');

@@ -154,10 +154,7 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
   }
 }
 
-/**
- * Returns the fault of a line's customer id, as one error for all its cells; null if there is none or the line has no
- * cell.
- */
+/** Returns the fault of a line's customer id, as one error for all its cells; null without fault or cell. */
 function customerRefusal([cell]: TableCell[], rules: Rules): RefusedRow | null {
   if (cell === undefined || rules.sorDeleted) return null;
   const [customerId] = cell.fields;
@@ -187,9 +184,7 @@ function isCutOff(run: Run, index: number, fileBytes: number): boolean {
   return index === run.records - 1 && run.offset + run.ends[index]! === fileBytes;
 }
 
-/**
- * Returns the error of the record that starts on `line`; in a table that of the cell of the attribute `refused.key`.
- */
+/** Returns the error of the record on `line`; in a table that of the cell of the attribute `refused.key`. */
 export function rowError(
   pieces: readonly Piece[],
   line: number,
@@ -277,10 +272,7 @@ function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD');
 }
 
-/**
- * Cuts a row of a table into its mapped cells, and counts empty cells and filled ones without a column; or returns why
- * it cannot.
- */
+/** Cuts a row of a table into mapped cells, counts empty and unnamed ones, or returns why it cannot. */
 function tableCells(
   fields: readonly string[],
   layout: TableLayout,

@@ -4,10 +4,7 @@ import type { RefusedRow } from '../attributes/value-row.ts';
 import { shorten } from '../text/text-limits.ts';
 import { INTERNAL_FAILURE, type RunErrorType } from './import-error-type.ts';
 
-/**
- * The step that refused the row (reference: `source`, the processing stage). `internal`: an error in Millrace ended the
- * import.
- */
+/** The step that refused the row (reference: `source`). `internal`: an error in Millrace ended the import. */
 export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'internal';
 
 /** The error of a row that changed nothing. */

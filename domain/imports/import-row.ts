@@ -86,10 +86,7 @@ function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValu
   return invalidNumber(text, 'is not a number as JSON writes it: for a comma before decimals, set decimal to a comma');
 }
 
-/**
- * Parses a date. If `dates` is lenient, a midnight is accepted as its day, and a day as its midnight in UTC:
- * spreadsheets don't distinguish them.
- */
+/** Parses a date. Lenient `dates` take a midnight for its day and a day for its midnight in UTC, as spreadsheets do. */
 function parseDateWith(dates: DateRule, type: 'Date' | 'Datetime', text: string): ParsedValue<ScalarValue> {
   const parsed = parseAttributeValue(type, text);
   const other = parsed.ok ? undefined : type === 'Date' ? dayOfMidnight(text) : midnightOf(text);

@@ -14,9 +14,7 @@ export type KeptFiles = { ofSor: Kept; ofEntity: Kept };
 /** Seconds until the next look if none of the imports has ended. */
 const RETRY_SECONDS = 60;
 
-/**
- * Refuses `more` bytes beyond a limit. Answers 429 and not 413: the file may be small, and fits once others are gone.
- */
+/** Refuses `more` bytes beyond a limit with 429, not 413: the file may be small, and fits once others are gone. */
 export function refuseBeyond(
   { ofSor, ofEntity }: KeptFiles,
   { bytesPerSor, bytesPerEntity }: KeptLimits,

@@ -1,10 +1,7 @@
 import { MAX_COLUMNS } from '../csv/sheet-values.ts';
 import { MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
 
-/**
- * Tables with a column for the customer and one for each attribute, in any order: finds the columns, and cuts rows into
- * cells.
- */
+/** Tables with columns for customer and attributes, in any order: finds the columns, and cuts rows into cells. */
 
 /** Column mapping of an import: the customer's column, and the attribute's key for each other one. */
 export type ColumnMapping = { customer: string; attributes: Record<string, string> };

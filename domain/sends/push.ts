@@ -44,9 +44,7 @@ export const APNS_MAX_BYTES = 4_096;
 export const FCM_MAX_BYTES = 4_096;
 /** Maximum size of the encrypted body that every push service takes (RFC 8030, 7.2). */
 export const WEB_PUSH_MAX_BYTES = 4_096;
-/**
- * Bytes that aes128gcm adds in one record: header with key (86), delimiter (1), tag (16) (RFC 8188, 2; RFC 8291, 4).
- */
+/** Bytes that aes128gcm adds in one record: header with key, delimiter, tag (RFC 8188, 2; RFC 8291, 4). */
 export const WEB_PUSH_ENCRYPTION_BYTES = 103;
 
 /** FCM keeps a message for four weeks at most. */

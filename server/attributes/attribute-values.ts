@@ -41,9 +41,7 @@ async function readValues(
   return Object.fromEntries(values.map((value) => [value.key, show(value)]));
 }
 
-/**
- * Outside custom SoRs, returns the last named user of a device, if there is one (reference: Customer attribute values).
- */
+/** Outside custom SoRs, returns a device's last named user, if any (reference: Customer attribute values). */
 async function customerMeant(
   tx: Tx,
   entityId: number,

@@ -25,10 +25,7 @@ export function isVisible({ type }: Pick<SystemOfRecord, 'type'>, version: ApiVe
   return version === 2 || type !== 'global';
 }
 
-/**
- * Finds the SoR with `find`, which may lock it. Refuses a missing one, another entity's, or one that the version does
- * not show.
- */
+/** Finds the SoR with `find`, which may lock it. Refuses a missing or foreign one, and one hidden from the version. */
 export async function findVisibleSor(
   db: Queryable,
   entityId: number,

@@ -87,10 +87,7 @@ const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, 
 type Who = Circumstances & { caller: Caller };
 
 const V3_LIMIT = 20;
-/**
- * Maximum number of sends that are signaled at once when their campaign is canceled; the others see it when they
- * continue.
- */
+/** Maximum number of sends signaled at once when their campaign is canceled; others see it as they continue. */
 const MAX_WOKEN = 100;
 
 const listAll = route(api.listCampaigns, async ({ query, version, ...who }, { db, streamedLists }) => {

@@ -120,17 +120,12 @@ function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
 }
 
-/**
- * Returns when the values of the chain's first import were said; a file that was no correction has values of its own.
- */
+/** Returns when the values of the chain's first import were said; a file that was no correction has its own. */
 function saidAtOf({ receivedAt, saidAt, hasErrorColumns, columnMapping }: Import): Date {
   return hasErrorColumns || columnMapping !== null ? (saidAt ?? receivedAt) : receivedAt;
 }
 
-/**
- * Returns the settings of an error file: numbers and dates as in the first file, UTF-8, and the delimiter of its
- * header.
- */
+/** Returns the settings of an error file: numbers and dates as in the first file, UTF-8, its header's delimiter. */
 function fileSettingsOf(
   { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: api.NewImport,
   parent: Import | null,

@@ -8,10 +8,7 @@ type Sor = { id: number; entityId: number };
 /** Counts what one upload stores, until its import is inserted or it is dropped. */
 export type UploadMeter = { take(bytes: number): void; release(): void };
 
-/**
- * Bounds the kept files of a System of Records and an entity: imports in the database, and uploads that this process is
- * receiving.
- */
+/** Bounds kept files of a System of Records and an entity: those of imports, and uploads under way in this process. */
 export class KeptFileQuota {
   readonly #db: Queryable;
   readonly #limits: KeptLimits;

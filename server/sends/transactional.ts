@@ -92,10 +92,7 @@ function requestOf(
   };
 }
 
-/**
- * Finds the running transactional campaigns of these keys, or refuses as the reference says (Transactional messages,
- * 1).
- */
+/** Finds the running transactional campaigns of these keys, or refuses as the reference says. */
 async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly string[]): Promise<Campaign[]> {
   const found = await listCampaignsByKeys(tx, entityId, keys);
   const campaigns = keys.map((key, index) => {

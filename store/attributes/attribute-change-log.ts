@@ -81,10 +81,7 @@ export async function isLogKept(db: Queryable, from: Instant): Promise<boolean> 
 const ENTRIES_AT_ONCE = 1_000;
 const BYTES_AT_ONCE = 2 * 1024 ** 2;
 
-/**
- * Returns SQL for the keys of the first entries that fit one transaction. It finds their size without reading the
- * arrays.
- */
+/** Returns SQL for the keys of the first entries that fit a transaction; finds their size without reading arrays. */
 export function firstEntries(condition: string, order: 'id' | 'received_at, id'): string {
   return `SELECT received_at, id FROM (
     SELECT received_at, id, sum(size) OVER (ORDER BY ${order}) - size AS bytes_before FROM (
@@ -310,9 +307,7 @@ export type ScanCursor = { log: LogPosition | null } | { after: Person | null };
 
 type ChangesScan = { since: Instant; upTo: Instant; filter: CustomerFilter; selection: ValueSelection };
 
-/**
- * Lists the next changed customers, at most `limit` and possibly fewer, and the position after them, null at the end.
- */
+/** Lists at most `limit` changed customers, and the position after them, null at the end. */
 export async function listChangedCustomers(
   tx: Tx,
   entityId: number,

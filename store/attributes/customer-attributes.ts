@@ -83,10 +83,7 @@ export async function listCustomerAttributesOf(
   );
 }
 
-/**
- * Changes the given members, but never the key. `valueType` ends a guess: it is the attribute's own type, or String for
- * a scalar.
- */
+/** Changes the given members, never the key. `valueType` ends a guess: the attribute's own type, or String. */
 export async function updateCustomerAttribute(
   tx: Queryable,
   entityId: number,
@@ -132,10 +129,7 @@ export async function deleteCustomerAttribute(tx: Queryable, entityId: number, i
   await raiseSorRevision(tx, entityId, rows[0]!.sorId);
 }
 
-/**
- * Raises the SoR's revision, so that rows that were checked against the old attributes are checked again before they
- * merge.
- */
+/** Raises the SoR's revision: rows checked against the old attributes are checked again before they merge. */
 export async function raiseSorRevision(tx: Queryable, entityId: number, sorId: number): Promise<void> {
   await lockSorRules(tx, sorId);
   await tx.query(

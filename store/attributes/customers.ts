@@ -13,14 +13,10 @@ export type CustomerFilter = { customerType: CustomerType | null; customerIds: r
 /** Customers by type, as texts of Postgres arrays of their ids. */
 export type IdsByType = Record<CustomerType, string>;
 
-/**
- * First key of the advisory lock on an entity's customers, for adding and removing them; the second is the entity's id.
- */
+/** First key of the advisory lock for adding and removing customers; the second is the entity's id. */
 const CUSTOMERS_LOCK = 5_717_024;
 
-/**
- * At the end of a subquery, makes it run once a row and use the key, whatever size the planner assumes for the table.
- */
+/** At the end of a subquery, makes it run once a row and use the key, whatever size the planner assumes. */
 const LOOKED_UP = 'OFFSET 0';
 
 const FILTERED = `entity_id = $1 AND ($2::smallint IS NULL OR customer_type = $2)

@@ -69,10 +69,7 @@ export class ChangesPreparation {
     this.#lastCustomer = customerId;
   }
 
-  /**
-   * Ensures that a scan of all these attributes of all these customers reads at most twice as many values as are
-   * staged.
-   */
+  /** Ensures that a scan of these attributes of these customers reads at most twice as many values as are staged. */
   get #isByCustomer(): boolean {
     return this.#scalars >= ROWS_OF_A_CUSTOMER * this.#runs && 2 * this.#scalars >= this.#runs * this.#attributes.size;
   }
@@ -262,10 +259,7 @@ type StagedScalars = {
   isByCustomer: boolean;
 };
 
-/**
- * Temporary, so it does not outlive the session or reach the write-ahead log. One round trip: between two, Postgres
- * waits for us.
- */
+/** Temporary: outside the write-ahead log. One round trip, because Postgres waits for us between two. */
 const PREPARE_STAGING = `${LOOK_UP_BY_KEY};
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
   customer_id text COLLATE "C", customer_type smallint, attribute_id integer, line bigint, value_type smallint,
@@ -357,16 +351,10 @@ const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.custom
 const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value) IS DISTINCT FROM
   (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
 
-/**
- * `is_new`: the customer may not be in `customers` yet; removing a value that never existed leaves a row without a
- * customer.
- */
+/** `is_new`: the customer may not be in `customers` yet; removing a value that never existed adds no customer. */
 const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same, v.entity_id IS NULL OR v.removed_at IS NOT NULL AS is_new`;
 
-/**
- * Checks for work that may still bring an earlier value: SDK calls, and work accepted earlier; the feed keeps the order
- * of its own requests.
- */
+/** Checks for work that may still bring an earlier value: SDK calls, earlier work; the feed keeps its own order. */
 const EARLIER_UNDER_WAY = `
   SELECT EXISTS (
       SELECT FROM imports WHERE state IN ('accepted', 'running') AND NOT dry_run AND received_at < coalesce($3, now())

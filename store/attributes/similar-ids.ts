@@ -4,10 +4,7 @@ import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/**
- * Similar ids, which differ only in case or in composed letters. Millrace takes them for different people; they may be
- * one.
- */
+/** Similar ids, which differ only in case or in composed letters: different people here, but they may be one. */
 
 /** SQL: an entity and an id without these differences, as in the indexes customers_by_fold and device_users_by_fold. */
 const foldedId = (entityId: string, id: string) =>
@@ -79,10 +76,7 @@ export async function insertIdsOfSets(
 /** A line whose id is similar to that of an earlier line; `like` null: to that of a customer. */
 export type SimilarLine = Row<'dry_run_ids', 'line'> & { like: number | null };
 
-/**
- * Counts the ids of a dry run that are similar to that of an earlier line or of a customer, and returns their first
- * lines, at most `limit`.
- */
+/** Counts ids of a dry run similar to an earlier line's or a customer's, and returns at most `limit` first lines. */
 export async function findSimilarLines(
   tx: Tx,
   entityId: number,

@@ -37,13 +37,11 @@ export function findAudience(db: Database, entityId: number, query: SegmentQuery
 
 /** Counts the devices of an app. */
 export async function countAppDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
-  const {
-    rows: [row],
-  } = await db.query<{ count: number }>(
+  const { rows } = await db.query<{ count: number }>(
     'SELECT count(*) AS count FROM devices WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE',
     [entityId, appId],
   );
-  return row!.count;
+  return rows[0]!.count;
 }
 
 /** Returns a line for `insertAudience`; `dueAt` is ISO. */
@@ -115,11 +113,9 @@ export async function takeAudience(
 
 /** Returns when the next devices are due; null if none is left. Uses the primary key. */
 export async function findNextOfAudience(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
-  const {
-    rows: [row],
-  } = await db.query<{ due_at: Date | null }>(
+  const { rows } = await db.query<{ due_at: Date | null }>(
     'SELECT min(due_at) AS due_at FROM campaign_audience WHERE entity_id = $1 AND send_id = $2',
     [entityId, sendId],
   );
-  return row!.due_at;
+  return rows[0]!.due_at;
 }

@@ -3,10 +3,7 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/**
- * A person who is, or was, in the audience of a dynamic campaign. `lastWindow`: the start of the last window that
- * notified them.
- */
+/** A person who is or was in a dynamic campaign's audience. `lastWindow`: start of the last window that notified. */
 export type CampaignMember = Row<
   'campaign_members',
   'person' | 'isMember' | 'notified' | 'lastNotifiedAt' | 'lastWindow'
@@ -29,10 +26,7 @@ export async function listMembers(
   return new Map(members.map((member) => [member.person, member]));
 }
 
-/**
- * Marks members as having left: those between two persons (null: from the first, to the last) who are not in the list.
- * Returns how many.
- */
+/** Marks members between two persons (null: no bound) who are not in the list as left, and returns how many. */
 export async function updateLeft(
   tx: Queryable,
   entityId: number,

@@ -13,19 +13,17 @@ export async function insertCampaignRun(
   { id, identifier, createdBy }: Pick<Campaign, 'id' | 'identifier' | 'createdBy'>,
   startsAt: Date,
 ): Promise<JobRef> {
-  const {
-    rows: [row],
-  } = await tx.query<Row<'sends', 'id'>>(
+  const { rows } = await tx.query<Row<'sends', 'id'>>(
     `INSERT INTO sends (entity_id, identifier, campaign_id, send_at, message_count, created_by) VALUES ($1, $2, $3, $4, 0, $5)
      RETURNING id`,
     [entityId, identifier, id, startsAt, createdBy],
   );
   await tx.query('INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id) VALUES ($1, $2, 0, $3)', [
     entityId,
-    row!.id,
+    rows[0]!.id,
     id,
   ]);
-  return { entityId, jobId: row!.id, identifier };
+  return { entityId, jobId: rows[0]!.id, identifier };
 }
 
 /** The number of an app's devices in a zone. */
@@ -80,10 +78,7 @@ export async function endCampaignsOf(tx: Tx, entityId: number, sendId: number): 
 /** Numbers of devices: in the audience, of these with pushes allowed, and all with the app. */
 export type Reach = { count: number; optin: number; total: number };
 
-/**
- * Raises the number of the step that finds the audience of a run, which `tx` has locked, and returns it: older steps
- * end.
- */
+/** Raises the number of the step that finds the audience of a run, locked by `tx`: older steps end. */
 export async function raiseAudienceRound(tx: Tx, entityId: number, jobId: number): Promise<number> {
   const row = readRow<Row<'sends', 'audienceRound'>>(
     await tx.query(

@@ -2,10 +2,7 @@ import { readRow, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { REPORT_DAYS } from '../sends/reports.ts';
 
-/**
- * SQL for the ids of the copies that tests send; $1 is the entity. Their attempts count nowhere. Uses
- * campaigns_of_tests.
- */
+/** SQL for the ids of copies of tests; $1 is the entity. Their attempts count nowhere. Uses campaigns_of_tests. */
 export const TEST_COPIES = 'SELECT id FROM campaigns WHERE entity_id = $1 AND test_of IS NOT NULL';
 
 /** Finds the campaign that a request tests; null if it tests none, or the campaign is no longer kept. */

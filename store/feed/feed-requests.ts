@@ -97,10 +97,7 @@ export async function findFeedInbox(db: Queryable, entityId: number): Promise<{ 
   return rows[0]!;
 }
 
-/**
- * Locks the entity's inbox and its requests until the transaction ends. Later statements see everything that the last
- * holder did.
- */
+/** Locks the inbox and its requests until the transaction ends. Later statements see what the last holder did. */
 export async function lockFeed(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [FEED_LOCK, entityId]);
 }

@@ -64,10 +64,7 @@ async function* listWaitingValuesOf(
   }
 }
 
-/**
- * Replaces their waiting values by the keyed hash, so that the request's other values still merge and these count as
- * failed. Returns their number.
- */
+/** Replaces their waiting values by the keyed hash: they count as failed, others still merge. Returns their number. */
 async function eraseWaitingValuesOf(
   { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>,
   entityId: number,

@@ -55,12 +55,11 @@ export async function findOrInsertFileJob(
 ): Promise<JobRef> {
   const { kind, format, query, email, createdBy } = job;
   const asked = secrets.lookup(JSON.stringify(['file', entityId, kind, format, query, email, createdBy]));
-  const {
-    rows: [standing],
-  } = await tx.query<Row<'file_jobs', 'id' | 'identifier'>>(
+  const { rows } = await tx.query<Row<'file_jobs', 'id' | 'identifier'>>(
     `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`,
     [entityId, asked],
   );
+  const [standing] = rows;
   if (standing) return { entityId, jobId: standing.id, identifier: standing.identifier };
   return insertFileJob(tx, entityId, asked, job);
 }
@@ -111,14 +110,12 @@ async function insertFileJob(
   { kind, format, query, email, createdBy }: NewFileJob,
 ): Promise<JobRef> {
   const identifier = newIdentifier('fil');
-  const {
-    rows: [inserted],
-  } = await tx.query<Row<'file_jobs', 'id'>>(
+  const { rows } = await tx.query<Row<'file_jobs', 'id'>>(
     `INSERT INTO file_jobs (entity_id, identifier, kind, format, query, asked_hash, email, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
     [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy],
   );
-  return { entityId, jobId: inserted!.id, identifier };
+  return { entityId, jobId: rows[0]!.id, identifier };
 }
 
 export async function findFileJob(db: Queryable, entityId: number, identifier: string): Promise<FileJob | null> {

@@ -1,10 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Secrets } from '../core/secrets.ts';
 
-/**
- * Returns the address of a file, which needs no login and cannot be guessed: it is signed with the server's look-up
- * key.
- */
+/** Returns a file's address: signed with the server's look-up key, it needs no login and cannot be guessed. */
 export function fileUrl(publicUrl: string, secrets: Secrets, identifier: string): string {
   return `${publicUrl}/api/files/${identifier}?token=${signatureOf(secrets, identifier).toString('base64url')}`;
 }

@@ -1,10 +1,7 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/**
- * Returns the addresses for mails about imports into a SoR, deleted or not (`notify_emails`, by default its creator),
- * and its identifier.
- */
+/** Returns a SoR's addresses for mails (`notify_emails`, by default its creator), and its identifier. */
 export async function findMailFacts(
   db: Queryable,
   entityId: number,

@@ -61,10 +61,7 @@ export type Import = RowCounts &
       /** A dry run rolls its merges back: it reports, and changes nothing. */
       dryRun: boolean;
       fileSettings: ImportFileSettings;
-      /**
-       * Null until the file's beginning is read: until then it is stored as it came, but decompressed; then as CSV in
-       * UTF-8.
-       */
+      /** Null until the file's beginning is read: it is stored decompressed as it came, then as CSV in UTF-8. */
       fileFormat: ImportFileFormat | null;
       /** Names of a table's columns; null: a file of rows. */
       columnMapping: ColumnMapping | null;
@@ -194,10 +191,7 @@ export async function findImportById(db: Queryable, entityId: number, id: number
   return readRow(await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.id = $2`, [entityId, id]), toImport);
 }
 
-/**
- * Finds an import by import id or job id, since the older interface accepts both (reference: Batch CSV import of
- * attribute values).
- */
+/** Finds an import by import id or job id (reference: Batch CSV import of attribute values). */
 export async function findImportByJob(db: Queryable, entityId: number, jobId: string): Promise<Import | null> {
   // Reads a range of the key: the entity's imports of a week.
   return readRow(
@@ -318,10 +312,7 @@ export async function updateImportEnded(
   if (state === 'failed' && file) await noteFileDeletions(tx, entityId, [file.fileKey]);
 }
 
-/**
- * Cancels an import: merged rows stay, and its file is noted for deletion. Returns null for an unknown import, false
- * for an ended one.
- */
+/** Cancels an import: merged rows stay, its file goes. Returns null for an unknown import, false for an ended one. */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
   const row = await lockJobToCancel<{ id: number; state: ImportState; fileKey: string | null }>(
     tx,

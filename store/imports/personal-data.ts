@@ -1,6 +1,4 @@
-/**
- * Locations of personal data in imports: ids of dry runs, errors of rows, and pinned files, which are searched for ids.
- */
+/** Locations of personal data in imports: dry runs' ids, errors of rows, and pinned files, searched for ids. */
 import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
 import { type Bad, isCut, type Piece, recordBytes } from '../../domain/csv/csv-pieces.ts';
 import { parseRecord, parseRun } from '../../domain/csv/csv-records.ts';
@@ -43,10 +41,7 @@ const TYPE = `CASE
 const isOwnOf = (named: string) => `${named}.id = customer_id AND ${named}.type = ${TYPE}`;
 const IS_OWN = `EXISTS (SELECT FROM unnest($4::text[], $5::text[]) AS own (id, type) WHERE ${isOwnOf('own')})`;
 
-/**
- * Found by customer_id and its type. An error of a record whose id could not be read is found by an id in record or
- * message.
- */
+/** Found by customer_id and type; the error of a record with an unreadable id by an id in record or message. */
 const importErrors = textsOfPeople({
   name: 'import_errors',
   writtenAt: 'happened_at',
@@ -252,10 +247,7 @@ async function* naming(
 /** Overlap of two windows in bytes: more than an id with its quotes doubled twice. */
 const SHARED_BYTES = 8 * 1024;
 
-/**
- * Returns whether an id stands in a piece that may be the whole rest of its file. Reads the file again, a window at a
- * time.
- */
+/** Returns whether an id stands in a piece that may be the rest of its file, which it reads window by window. */
 async function isNamedWithin(
   files: Files,
   fileKey: string,
@@ -286,10 +278,7 @@ function cutText(window: Buffer, { isFirst, isLast }: { isFirst: boolean; isLast
   return isLast ? begun : `${begun.replace(/\uFFFD{1,3}$/, '')}x`;
 }
 
-/**
- * Returns whether a field is one of the ids, or contains a record with one as a field: the column `original` of an
- * error file.
- */
+/** Returns whether a field is one of the ids, or holds a record with one: an error file's column `original`. */
 function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter): boolean {
   if (ids.has(field)) return true;
   if (!field.includes(delimiter)) return false;

@@ -5,10 +5,7 @@ import type { Files, StoredFile } from '../core/files.ts';
 /** Number of keys that one query looks up; it scans the imports once. */
 const KEYS_AT_ONCE = 1_000;
 
-/**
- * Yields pinned files without an import: a process died, or Postgres was away, between storing the file and inserting
- * the import.
- */
+/** Yields pinned files without an import: a process died between storing the file and inserting the import. */
 export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: Files }): AsyncGenerator<StoredFile> {
   let listed: StoredFile[] = [];
   const failures: unknown[] = [];

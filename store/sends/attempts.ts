@@ -57,9 +57,7 @@ const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, c
 /** Number of characters written at once, which bounds memory. */
 const WRITTEN_CHARS = 1024 ** 2;
 
-/**
- * Inserts attempts. A settled one gets the time of the transaction, `now`, so that exports of later windows find it.
- */
+/** Inserts attempts. A settled one gets the time of the transaction, `now`: exports of later windows find it. */
 export async function insertAttempts(
   tx: Tx,
   entityId: number,
@@ -171,10 +169,7 @@ export async function markSending(
   return new Set(rows.map(({ id }) => id));
 }
 
-/**
- * Moves waiting attempts to a later time: the end of quiet hours, or with `isPaced` their moment at the app's send
- * rate.
- */
+/** Moves waiting attempts to a later time: the end of quiet hours, or with `isPaced` their moment at the send rate. */
 export async function putOffAttempts(
   tx: Queryable,
   entityId: number,
@@ -240,9 +235,7 @@ export async function listQuietSends(
   }));
 }
 
-/**
- * Returns whether attempts are marked as sending: between two chunks they are those of a worker that was thought lost.
- */
+/** Returns whether attempts are marked as sending: between two chunks they are of a worker thought lost. */
 export async function hasSending(db: Queryable, entityId: number, sendId: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'sending' LIMIT 1`,
@@ -253,19 +246,14 @@ export async function hasSending(db: Queryable, entityId: number, sendId: number
 
 /** Returns when the first waiting attempt is due; null if none waits. */
 export async function findNextDue(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
-  const {
-    rows: [row],
-  } = await db.query<{ due_at: Date | null }>(
+  const { rows } = await db.query<{ due_at: Date | null }>(
     `SELECT min(due_at) AS due_at FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting'`,
     [entityId, sendId],
   );
-  return row!.due_at;
+  return rows[0]!.due_at;
 }
 
-/**
- * SQL for what stays of a sensitive attempt's content once its push is settled: an in-app message that no device has
- * shown.
- */
+/** SQL for what stays of a sensitive attempt's settled content: an in-app message that no device has shown. */
 const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
 
 /** The outcome of an attempt. */
@@ -319,9 +307,7 @@ export async function recordOutcomes(
 
 const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_at = NULL`;
 
-/**
- * Settles attempts as UNKNOWN that were sending when their worker ended: they may have left, and are not sent again.
- */
+/** Settles attempts whose worker ended while it sent them as UNKNOWN: they may have left, and are not sent again. */
 export async function settleInterrupted(tx: Queryable, entityId: number, sendId: number): Promise<void> {
   await tx.query(
     `UPDATE attempts a SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered',

@@ -6,10 +6,7 @@ import { readRow } from '../core/camel-row.ts';
 import { type Database, isQueryCanceled, type Queryable, read, type Tx } from '../core/database.ts';
 import type { CampaignDay } from './report-rollups.ts';
 
-/**
- * `people`: held back by a campaign, with their devices; `targetedPeople`: not held back. Of both, those who opened the
- * app.
- */
+/** `people`: held back, with their devices; `targetedPeople`: not held back. Of both, those who opened the app. */
 type ControlGroupFigures = {
   people: number;
   devices: number;

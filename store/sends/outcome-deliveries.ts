@@ -61,15 +61,12 @@ export async function listOutcomeDeliveries(db: Queryable, entityId: number): Pr
   );
 }
 
-/**
- * Returns a time before which all attempts have settled once no older transaction is open: `settled_at` is the start of
- * a transaction.
- */
+/** Returns a time before which all attempts have settled once no older transaction is open. */
 export async function findSettledUntil(db: Queryable): Promise<Date> {
-  const {
-    rows: [row],
-  } = await db.query<{ until: Date }>(`SELECT date_trunc('milliseconds', now() - interval '30 seconds') AS until`);
-  return row!.until;
+  const { rows } = await db.query<{ until: Date }>(
+    `SELECT date_trunc('milliseconds', now() - interval '30 seconds') AS until`,
+  );
+  return rows[0]!.until;
 }
 
 /**

@@ -7,10 +7,7 @@ const CAMPAIGN = '(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.i
 const CAMPAIGN_OF_SEND = `(SELECT c.name FROM sends s JOIN campaigns c ON c.entity_id = s.entity_id AND c.id = s.campaign_id
   WHERE s.entity_id = $1 AND s.id = r.send_id) AS campaign`;
 
-/**
- * The messages stay without their user and device: reports have the result of each. Uses the index
- * send_messages_by_user.
- */
+/** The messages stay without user and device, for reports. Uses the index send_messages_by_user. */
 const sendMessages = rowsOfPeople({
   name: 'send_messages',
   key: 'send_id, ordinal',

@@ -101,9 +101,7 @@ export async function updateReceivedOnDevices(
         const values = [entityId, campaignId, from, lastId, since];
         // A separate statement, so that the next one sees the devices as they are after the lock.
         await tx.query(`${receivedDevices('FOR NO KEY UPDATE')} SELECT count(*) FROM found`, values);
-        const {
-          rows: [row],
-        } = await tx.query<{ next: number | null }>(
+        const { rows } = await tx.query<{ next: number | null }>(
           `${receivedDevices('')}, changed AS (
            UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, f.first_at),
              last_campaign_received_at = greatest(d.last_campaign_received_at, f.last_at), received_at = now()
@@ -111,7 +109,7 @@ export async function updateReceivedOnDevices(
          SELECT CASE WHEN count(*) = ${BATCH} THEN max(id) + 1 END AS next FROM received`,
           values,
         );
-        return row!.next;
+        return rows[0]!.next;
       },
       { settings: LOOK_UP_BY_KEY },
     );
@@ -162,9 +160,7 @@ export async function updateKeptSince(db: Queryable, entityId: number, day: stri
  * how many it deleted.
  */
 export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<number> {
-  const {
-    rows: [row],
-  } = await tx.query<{ gone: number }>(
+  const { rows } = await tx.query<{ gone: number }>(
     `WITH gone AS MATERIALIZED (
        DELETE FROM attempts WHERE ctid = ANY (ARRAY(
          SELECT a.ctid FROM attempts a JOIN report_rollups r ON r.entity_id = $1
@@ -184,21 +180,15 @@ export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<numbe
      SELECT count(*) AS gone FROM gone`,
     [entityId],
   );
-  return row!.gone;
+  return rows[0]!.gone;
 }
 
-/**
- * SQL for a sensitive in-app message that no device gets any more, of campaign `c` and attempt `a`. Uses
- * attempts_by_inapp_end.
- */
+/** SQL for a sensitive in-app message that no device gets any more (`c`, `a`). Uses attempts_by_inapp_end. */
 export const ENDED_SENSITIVE_INAPP = `c.is_sensitive AND c.includes_inapp AND a.entity_id = c.entity_id AND a.campaign_id = c.id
     AND a.inapp_until IS NOT NULL AND a.content IS NOT NULL AND a.state = 'settled'
     AND (a.inapp_until <= now() OR c.status IN ('canceled', 'failed'))`;
 
-/**
- * Deletes the content of sensitive in-app messages that no device gets any more, in batches, and returns how many there
- * were.
- */
+/** Deletes content of sensitive in-app messages that no device gets any more, in batches; returns the number. */
 export async function deleteEndedContent(tx: Tx, entityId: number): Promise<number> {
   const { rowCount } = await tx.query(
     `WITH ended AS MATERIALIZED (

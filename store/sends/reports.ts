@@ -107,9 +107,7 @@ export async function countSentTo(
   campaignId: number,
   userId: string,
 ): Promise<{ sent: number; opened: number }> {
-  const {
-    rows: [row],
-  } = await db.query<{ sent: number; opened: number }>(
+  const { rows } = await db.query<{ sent: number; opened: number }>(
     `SELECT coalesce(sum(sent), 0)::integer AS sent, coalesce(sum(opened), 0)::integer AS opened FROM (
        SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened FROM attempts
        WHERE entity_id = $1 AND user_id = $3 AND campaign_id = $2
@@ -117,5 +115,5 @@ export async function countSentTo(
        SELECT sent, opened FROM campaign_people WHERE entity_id = $1 AND campaign_id = $2 AND person = 'u' || $3) counted`,
     [entityId, campaignId, userId],
   );
-  return row!;
+  return rows[0]!;
 }

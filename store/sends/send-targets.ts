@@ -18,10 +18,7 @@ export const isThere = <F extends FoundDevice>(found: F): found is F & TargetDev
 
 type UserDevice = FoundDevice & { userId: string; appId: number };
 
-/**
- * Maximum number of a user's devices in an app that get a message, beside verified ones: an app's key is enough to
- * invent devices.
- */
+/** Maximum number of a user's devices in an app, beside verified ones: an app's key is enough to invent devices. */
 const MAX_DEVICES = 100;
 /** Maximum number of a user's devices, those seen last, among which these are chosen. */
 const MAX_CANDIDATES = 1_000;
@@ -184,9 +181,7 @@ export async function takeSendPace(
   count: number,
   rate: number,
 ): Promise<Date> {
-  const {
-    rows: [row],
-  } = await tx.query<{ starts_at: Date }>(
+  const { rows } = await tx.query<{ starts_at: Date }>(
     `INSERT INTO send_paces AS p (entity_id, app_id, next_at)
      VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3::float8 / $4))
      ON CONFLICT (entity_id, app_id)
@@ -194,7 +189,7 @@ export async function takeSendPace(
      RETURNING next_at - make_interval(secs => $3::float8 / $4) AS starts_at`,
     [entityId, appId, count, rate],
   );
-  return row!.starts_at;
+  return rows[0]!.starts_at;
 }
 
 /** `since`: when the provider found the token gone; null if it did not say. */

@@ -56,14 +56,12 @@ export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promi
       [entityId, request.key],
     );
   }
-  const {
-    rows: [row],
-  } = await tx.query<Row<'sends', 'id'>>(
+  const { rows } = await tx.query<Row<'sends', 'id'>>(
     `INSERT INTO sends (entity_id, identifier, send_at, request_key, body_hash, message_count, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
     [entityId, identifier, sendAt, request?.key, request?.bodyHash, messages.length, createdBy],
   );
-  const { id } = row!;
+  const { id } = rows[0]!;
   await tx.query(
     `INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id)
      SELECT $1, $2, ordinal - 1, campaign_id FROM unnest($3::integer[]) WITH ORDINALITY AS given (campaign_id, ordinal)`,
@@ -203,13 +201,11 @@ export async function countMessagesLeft(
   db: Queryable,
   { entityId, id }: Pick<Send, 'entityId' | 'id'>,
 ): Promise<number> {
-  const {
-    rows: [row],
-  } = await db.query<{ count: number }>(
+  const { rows } = await db.query<{ count: number }>(
     'SELECT count(*) AS count FROM send_messages WHERE entity_id = $1 AND send_id = $2',
     [entityId, id],
   );
-  return row!.count;
+  return rows[0]!.count;
 }
 
 /** Deletes some messages without attempts, and returns how many. */
