@@ -25,13 +25,14 @@ import {
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
+  deleteFeedWait,
   type FeedCounts,
   listWaitingFeedRequests,
   lockFeed,
   updateFeedRequestsDone,
+  upsertFeedWait,
   type WaitingFeedRequest,
 } from '../../store/feed/feed-requests.ts';
-import { deleteFeedWait, upsertFeedWait } from '../../store/feed/feed-waits.ts';
 import { insertErrorsOf } from '../../store/imports/import-errors.ts';
 import { insertLiveCalls, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
 import { sorRules } from '../attributes/sor-rules.ts';

@@ -15,7 +15,6 @@ import { findSimilarLines } from '../../store/attributes/similar-ids.ts';
 import { isQueryCanceled, read, type Tx, write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
-import { findMailFacts } from '../../store/imports/import-mails.ts';
 import {
   findImportSource,
   type RemoteSource,
@@ -27,6 +26,7 @@ import {
   claimImport,
   findImport,
   findImportById,
+  findMailFacts,
   type Import,
   type ImportFileFormat,
   type PinnedImport,

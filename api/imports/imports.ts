@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { MAX_MAPPED_COLUMNS } from '../../domain/imports/import-file.ts';
 import { isStorableJson, MAX_CODE_POINTS } from '../../domain/text/text-limits.ts';
 import { DELIMITERS, ENCODINGS } from '../../domain/csv/csv-bytes.ts';
 import { MAX_HEADERS, requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { DATE_RULES, DECIMALS, MAX_NULL_MARKER } from '../../domain/csv/table-format.ts';
-import { MAX_MAPPED_COLUMNS } from '../../domain/imports/table-columns.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import {
   bodyFlag,

@@ -7,7 +7,7 @@ import type { Client, ImportProgress } from '../../api/client.ts';
 import { type Delimiter, DELIMITERS, type Encoding, ENCODINGS } from '../../domain/csv/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { DATE_RULES, type DateRule, type Decimal, DECIMALS } from '../../domain/csv/table-format.ts';
-import type { ColumnMapping } from '../../domain/imports/table-columns.ts';
+import type { ColumnMapping } from '../../domain/imports/import-file.ts';
 import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { printable, table } from '../core/table.ts';

@@ -1,7 +1,7 @@
+import { batcher } from '../core/batcher.ts';
 import type { Batch, Reading } from '../core/contract.ts';
-import { batches } from './batches.ts';
 import type { OpenFile } from './file-bytes.ts';
-import { fileCursor, filePortions, openBehind } from './file-portions.ts';
+import { fileCursor, filePortions, openBehind, type Portion } from './file-portions.ts';
 import type { FileSettings } from './file-settings.ts';
 
 /** Reads one file: from the cursor if it is unchanged, and not at all if an incremental reading has read it. */
@@ -20,4 +20,17 @@ export async function* readFile(
   } finally {
     await file.end();
   }
+}
+
+/** Fills batches as far as possible. The last one, which may be empty, has the cursor of the last portion. */
+export async function* batches(portions: AsyncIterable<Portion>): AsyncGenerator<Batch, void, undefined> {
+  const { add, passed, rest } = batcher(null);
+  for await (const { items, cursorAfter, done } of portions) {
+    for (const [index, { item, bytes }] of items.entries()) {
+      for (const full of add(item, bytes)) yield full;
+      passed(() => cursorAfter(index), done);
+    }
+    if (items.length === 0) passed(() => cursorAfter(-1), done);
+  }
+  yield* rest();
 }

@@ -18,12 +18,11 @@ import {
 import { guardedRequest } from '../core/guarded-request.ts';
 import { isAhead } from '../core/odd-cursors.ts';
 import { sourceRefusal, refusalOfAnswer, refusalOfFailure } from '../core/source-refusal.ts';
-import { batches } from '../files/batches.ts';
 import type { FileBytes, OpenFile } from '../files/file-bytes.ts';
 import { fieldsOf } from '../files/file-fields.ts';
 import { type FileCursor, fileCursor, filePortions, openBehind, type Portion } from '../files/file-portions.ts';
 import { fileSettings } from '../files/file-settings.ts';
-import { readFile } from '../files/read-file.ts';
+import { batches, readFile } from '../files/read-file.ts';
 import { BucketObjects } from './bucket-objects.ts';
 import { s3Address, s3Client } from './s3-client.ts';
 import { isPassingStatus, s3Error, s3Requests } from './s3-requests.ts';

@@ -2,8 +2,7 @@
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { parseRecord, writeRecord } from '../csv/csv-records.ts';
 import { type ImportError, isOfErased } from './import-error.ts';
-import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
-import { ownColumns, wrongColumns } from './import-row.ts';
+import { columnNames, ERROR_COLUMNS, type ImportFormat, isOverLimit, ownColumns, wrongColumns } from './import-file.ts';
 
 /** Columns and syntax of the import. */
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;

@@ -9,9 +9,8 @@ import { laneOf } from '../core/hash.ts';
 import { quote, withoutCutWord } from '../text/text-limits.ts';
 import { originalColumn, originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
-import { badRecordFailure } from './import-file.ts';
+import { badRecordFailure, type TableCell, type TableLayout } from './import-file.ts';
 import { checkRow, type RowContext } from './import-row.ts';
-import type { TableCell, TableLayout } from './table-columns.ts';
 
 /** Rules for checking rows; `sorDeleted` once the SoR is gone. */
 export type Rules = RowContext & {

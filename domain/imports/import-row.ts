@@ -20,7 +20,7 @@ import {
 import { dayOfMidnight, isDate } from '../time/date-value.ts';
 import type { DateRule, Decimal } from '../csv/table-format.ts';
 import { quote } from '../text/text-limits.ts';
-import { columnNames, type ImportFormat } from './import-file.ts';
+import { type ImportFormat, ownColumns, wrongColumns } from './import-file.ts';
 
 /** Rules for checking rows, the same for a whole import. */
 export type RowContext = ImportFormat & AttributeRules;
@@ -117,17 +117,6 @@ function checkSet(
   if (parsed.ok) return { ...row, action, elements: parsed.value };
   if (parsed.errorType === 'EMPTY_VALUE' && version === 'v2') return { ...row, action: 'DEL', elements: [] };
   return refused(parsed.errorType, parsed.message, customerId, key);
-}
-
-/** Refuses a row (`what`) with the wrong number of columns. */
-export function wrongColumns(what: string, found: number, names: readonly string[]): RefusedRow {
-  const message = `${what} has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${names.length} (${names.join()})`;
-  return { kind: 'failed', errorType: 'PARSING_FAILED', message };
-}
-
-/** Returns the names of a row's columns, without those of an error file. */
-export function ownColumns({ columns }: Pick<ImportFormat, 'columns'>): string[] {
-  return columnNames({ columns, hasErrorColumns: false });
 }
 
 function invalidAction(action: string, customerId: string, key: string): RefusedRow {

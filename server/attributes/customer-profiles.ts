@@ -22,8 +22,12 @@ import { JsonText, rawNumber } from '../http/raw-json.ts';
 import { type Reply, streamedList, streamedResult } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
-import { type ProfileListQuery, refuseParam } from './profile-query.ts';
-import { findProfileSelection, type ProfileSelection } from './profile-selection.ts';
+import {
+  findProfileSelection,
+  type ProfileListQuery,
+  type ProfileSelection,
+  refuseParam,
+} from './profile-selection.ts';
 
 const listProfiles = route(api.listCustomerProfiles, (asked, deps) =>
   asked.query.updated_since ? listProfileChanges(asked, deps, asked.query.updated_since) : listAllProfiles(asked, deps),

@@ -1,9 +1,22 @@
 /** Selects the attributes that profiles show. */
+import type { z } from 'zod';
+import type * as api from '../../api/attributes/customer-profiles.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import type { ValueSelection } from '../../store/attributes/profile-values.ts';
 import { listSors } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { refuseParam } from './profile-query.ts';
+
+export type ProfileListQuery = z.output<typeof api.profileListQuery>;
+
+/** `why` goes into the list of messages; `message` has the reference's words. */
+export function refuseParam(name: keyof ProfileListQuery, why: string): never {
+  const message = `Param ${name} is not valid`;
+  return refuse(400, '400', message, {
+    messages: [{ element: name, severity: 'error', message: why }],
+    errors: [`${name}: ${why}`],
+  });
+}
 
 /** A SoR as a member of a profile's `attributes`. */
 export type ProfileSor = { name: string; attributes: CustomerAttribute[] };

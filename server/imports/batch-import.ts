@@ -2,9 +2,9 @@
 import type { Readable } from 'node:stream';
 import * as api from '../../api/imports/imports.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import type { ColumnMapping } from '../../domain/imports/import-file.ts';
 import { didYouMean } from '../../domain/text/say-unknown.ts';
 import { quote } from '../../domain/text/text-limits.ts';
-import type { ColumnMapping } from '../../domain/imports/table-columns.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
