@@ -1,3 +1,5 @@
+/** Finds rows of a re-drive that come too late: a later line of the first file changed the same value. */
+
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { checkPieces } from '../../domain/imports/import-batch.ts';
@@ -7,8 +9,6 @@ import { findImportById, type ReadableImport } from '../../store/imports/imports
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type BatchOffsets, type ImportRules, pinnedHeader, readBatches } from './import-batches.ts';
-
-/** Finds rows of a re-drive that come too late: a later line of the first file changed the same value. */
 
 /** A row of an error file: its line, the line of the first file that it corrects, and whether it replaces the value. */
 type Correction = { line: number; key: string; originalLine: number; isWhole: boolean };

@@ -1,9 +1,9 @@
+/** Files about the usage of apps that have no list (reference: Data exports, 4), and a day's occurrences of a crash. */
+
 import { z } from 'zod';
 import { dayPeriodQuery } from '../analytics/event-analytics.ts';
 import { commaListOf, identifier, queryFlag } from '../core/input.ts';
 import { fileExport } from './file-exports.ts';
-
-/** Files about the usage of apps that have no list (reference: Data exports, 4), and a day's occurrences of a crash. */
 
 /** By default six days. */
 const optionalDays = (which: string) => ({

@@ -1,3 +1,5 @@
+/** Settings of the connectors that read files. */
+
 import { z } from 'zod';
 import { DELIMITERS, ENCODINGS } from '../../domain/csv/csv-bytes.ts';
 import { MAX_NULL_MARKER, type TableSettings } from '../../domain/csv/table-format.ts';

@@ -1,8 +1,8 @@
+/** JSON values as texts, including those of `parseExactJson`. */
+
 import { numberText } from '../json/exact-json.ts';
 import { storable } from '../text/text-limits.ts';
 import type { ScalarType } from './attribute-value.ts';
-
-/** JSON values as texts, including those of `parseExactJson`. */
 
 /** Returns a text or a number as text, for a customer id or a key; undefined for any other value. */
 export function textOf(value: unknown): string | undefined {

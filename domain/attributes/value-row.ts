@@ -1,10 +1,10 @@
+/** Rows of an import and values of a feed: their customer, attribute, action and value. */
+
 import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { ScalarType, ScalarValue, ValueType } from './attribute-value.ts';
 import { type CustomerType, newCustomerIdError } from './customer-id.ts';
 import { type Action, ACTIONS } from './set-actions.ts';
-
-/** Rows of an import and values of a feed: their customer, attribute, action and value. */
 
 /** An attribute of the SoR; `id` is the caller's and is returned unchanged. */
 export type ImportAttribute = { id: number; key: string; valueType: ValueType; disabled: boolean };

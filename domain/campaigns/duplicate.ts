@@ -1,8 +1,8 @@
+/** Marks the name of a duplicate. */
+
 import { DAY_MS } from '../time/durations.ts';
 import { MAX_CODE_POINTS } from '../text/text-limits.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
-
-/** Marks the name of a duplicate. */
 
 const MARK = ' (copy)';
 

@@ -1,3 +1,5 @@
+/** Checks the values of a feed (reference: Feeding attribute values): one alone, and those of several requests in order. */
+
 import { Buffer } from 'node:buffer';
 import type { AttributeChange, ValueKey } from '../attributes/attribute-change.ts';
 import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
@@ -31,7 +33,7 @@ export type FeedValue = Readonly<Record<string, unknown>>;
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };
 
 /**
- * What a value of a feed does (reference: Feeding attribute values). The first error counts, in this order: customer
+ * Returns what a value of a feed does (reference: Feeding attribute values). The first error counts, in this order: customer
  * id, customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value.
  *
  * null removes, from a Set all elements. A Set needs an action otherwise: ADD and REMOVE take one element as it
@@ -221,7 +223,7 @@ class LatestByKey {
   }
 }
 
-/** Which value of which request stands at `line` of all of them. */
+/** Returns the request, and the ordinal in it, of the value at `line` of all values. */
 export function valueAt(
   requests: readonly WaitingRequest[],
   line: number,
@@ -231,7 +233,7 @@ export function valueAt(
     if (ordinal < request.values.length) return { request, ordinal };
     ordinal -= request.values.length;
   }
-  throw new RangeError('there are not so many values');
+  throw new RangeError('there are fewer values');
 }
 
 export function valueError(ordinal: number, value: FeedValue, refusal: RefusedRow, stage?: ImportStage): ImportError {

@@ -1,3 +1,5 @@
+/** The routes of files of what apps sent. */
+
 import * as api from '../../api/files/tracked-files.ts';
 import { returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import type { FileQuery } from '../../store/files/file-sources.ts';

@@ -1,3 +1,5 @@
+/** The routes of files about the usage of apps. */
+
 import * as api from '../../api/files/usage-files.ts';
 import { type DayPeriod, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../domain/analytics/day-period.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';

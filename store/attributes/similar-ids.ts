@@ -1,10 +1,10 @@
+/** Similar ids, which differ only in case or in composed letters: different people here, but they may be one. */
+
 import type { FoldedSet } from '../../domain/attributes/attribute-change.ts';
 import type { Row } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
-
-/** Similar ids, which differ only in case or in composed letters: different people here, but they may be one. */
 
 /** SQL: an entity and an id without these differences, as in the indexes customers_by_fold and device_users_by_fold. */
 const foldedId = (entityId: string, id: string) =>

@@ -1,12 +1,12 @@
-import { readRow, readRows, type Row } from '../core/camel-row.ts';
-import type { Queryable, Tx } from '../core/database.ts';
-import { newIdentifier } from '../core/identifiers.ts';
-
 /**
  * The JSON feed's inbox. Requests merge in the order of their ids. A request sent after an earlier one was answered has
  * the higher id, because ids come from one sequence and the answer follows the commit; for the same reason, a reader of
  * the later one sees the earlier. Concurrent requests have no order: one that commits late is found by its state.
  */
+
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { newIdentifier } from '../core/identifiers.ts';
 
 /** First key of the advisory lock that gives an entity's inbox one drainer; the second is the entity's id. */
 const FEED_LOCK = 1_750_002;

@@ -1,3 +1,5 @@
+/** The list of campaigns (reference: Campaigns, 1), and the outcomes of an app's messages (Campaign logs). */
+
 import { reachStateOf, STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import type { AttemptCode } from '../../../domain/sends/attempt.ts';
@@ -14,8 +16,6 @@ import { readRows, type Row } from '../../core/camel-row.ts';
 import type { Database } from '../../core/database.ts';
 import { findRollup } from '../../sends/report-rollups.ts';
 import type { FileSource } from '../file-source.ts';
-
-/** The list of campaigns (reference: Campaigns, 1), and the outcomes of an app's messages (Campaign logs). */
 
 type PlainFilter = Omit<CampaignFilter, 'createdFrom' | 'createdBefore'> & {
   createdFrom: string | null;
@@ -184,7 +184,7 @@ const PORTION = 1_000;
 
 /**
  * Yields an app's attempts from `from` to `till`, both included, by campaign, oldest first, without those of tests.
- * Uses campaigns_by_app, then the primary key of each campaign's attempts, of which 30 days are kept. No transaction is
+ * Uses campaigns_by_app, then the primary key of each campaign's attempts, kept for 30 days. No transaction is
  * open between portions.
  */
 export async function* listCampaignLog(

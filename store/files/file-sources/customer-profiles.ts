@@ -1,3 +1,5 @@
+/** The values of customers as a file: rows, and the CSV that Postgres writes. */
+
 import type { Cell } from '../../../domain/files/cell.ts';
 import { CUSTOMER_TYPE_CODE } from '../../attributes/attribute-values.ts';
 import { readRows, type Row } from '../../core/camel-row.ts';

@@ -1,3 +1,5 @@
+/** The lists of what apps sent as files: events, sessions, devices, locations. */
+
 import {
   LIST_FIELDS,
   type ListField,

@@ -1,10 +1,10 @@
+/** Usage of apps by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day (Crashes). */
+
 import { type DayPeriod, daysOf } from '../../../domain/analytics/day-period.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { type Crash, listCrashOccurrences } from '../../analytics/crash-occurrences.ts';
 import { listAppDays, listEventCounts, listEventDetails } from '../../analytics/usage.ts';
 import type { FileSource } from '../file-source.ts';
-
-/** Usage of apps by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day (Crashes). */
 
 /** `until` is the midnight after the last day. */
 type Period = { from: string; until: string; aliases?: boolean };
