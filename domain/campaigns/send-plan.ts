@@ -1,4 +1,4 @@
-/** When a campaign to an audience sends, by zone; when a dynamic one looks at its audience, and who is notified then. */
+/** When a campaign to an audience sends, by zone, and when a dynamic one looks for people and notifies them. */
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/durations.ts';
 import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';

@@ -1,4 +1,4 @@
-/** Checks the values of a feed (reference: Feeding attribute values): one alone, and those of several requests in order. */
+/** Checks the values of a feed (reference: Feeding attribute values): a single one, and all of some requests. */
 
 import { Buffer } from 'node:buffer';
 import type { AttributeChange, ValueKey } from '../attributes/attribute-change.ts';

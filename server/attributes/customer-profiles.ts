@@ -3,12 +3,8 @@ import { z } from 'zod';
 import * as api from '../../api/attributes/customer-profiles.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
-import {
-  findScanStart,
-  isLogKept,
-  listChangedCustomers,
-  type ScanCursor,
-} from '../../store/attributes/attribute-change-log.ts';
+import { findScanStart, isLogKept } from '../../store/attributes/attribute-change-log.ts';
+import { listChangedCustomers, type ScanCursor } from '../../store/attributes/changed-customers.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/attributes/customers.ts';
 import { type ProfileValue, streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';

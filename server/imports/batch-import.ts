@@ -15,9 +15,8 @@ import {
   type ImportFileSettings,
   type ImportSource,
   insertImport,
-  type PinnedFile,
 } from '../../store/imports/imports.ts';
-import { pinFile } from '../../store/imports/pin-file.ts';
+import { pinFile, type PinnedFile } from '../../store/imports/pin-file.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Circumstances, type Route, route, type Upload } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';

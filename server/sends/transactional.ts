@@ -117,7 +117,7 @@ async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly st
 
 type GivenMessage = Pick<SendBody['messages'][number], 'user'> & Partial<SendBody['messages'][number]>;
 
-export async function newMessages(
+async function newMessages(
   tx: Queryable,
   secrets: Secrets,
   entityId: number,
@@ -134,7 +134,7 @@ export async function newMessages(
 }
 
 /** Returns the values as texts, without those that are none; null if there are none. */
-export function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
+function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
   const texts = Object.entries(vars).flatMap(([name, value]) => {
     const said = templateText(value);
     return said === undefined ? [] : [[name, said] as const];
@@ -233,7 +233,7 @@ function reportPeriod(
   return { startDate: start, endDate: end };
 }
 
-export const MAX_DECISIONS = 1_000;
+const MAX_DECISIONS = 1_000;
 
 const why = route(api.explainMessages, async ({ params, query: { user }, ...who }, { db, secrets }) => {
   const { entityId } = who.caller;
@@ -260,7 +260,7 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
   });
 });
 
-export function showDecision({
+function showDecision({
   sendIdentifier,
   createdAt,
   deviceId,

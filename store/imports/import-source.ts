@@ -4,7 +4,7 @@ import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
-import type { PinnedFile } from './imports.ts';
+import type { PinnedFile } from './pin-file.ts';
 
 /** A file's address. Its query may contain a signature, its headers a password, so both are stored sealed. */
 export type RemoteSource = { url: string; headers: Record<string, string> };

@@ -12,15 +12,9 @@ import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 import { sealSource } from './import-source.ts';
+import type { PinnedFile, StoredFile } from './pin-file.ts';
 
 type ImportState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
-
-/** A pinned file with its checksum (SHA-256). */
-export type StoredFile = { fileKey: string; fileBytes: number; fileSha256: Buffer };
-
-/** A file as it came, and as it is pinned: decompressed. */
-export type PinnedFile = StoredFile &
-  Row<'imports', 'sourceDefect', { sourceBytes: number; sourceSha256: Buffer; sourceGzip: boolean }>;
 
 /** Settings of how the file is read. */
 export type ImportFileSettings = TableSettings & {

@@ -3,8 +3,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import { gunzip, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { SOURCE_DEFECTS } from '../../domain/imports/source-defect.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Files } from '../core/files.ts';
-import type { PinnedFile, StoredFile } from './imports.ts';
+
+/** A pinned file with its checksum (SHA-256). */
+export type StoredFile = { fileKey: string; fileBytes: number; fileSha256: Buffer };
+
+/** A file as it came, and as it is pinned: decompressed. */
+export type PinnedFile = StoredFile &
+  Row<'imports', 'sourceDefect', { sourceBytes: number; sourceSha256: Buffer; sourceGzip: boolean }>;
 
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const GIB = 1024 ** 3;

@@ -1,13 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../../store/imports/import-errors.ts';
-import {
-  findImport,
-  type Import,
-  insertImport,
-  type NewImport,
-  type PinnedFile,
-} from '../../../store/imports/imports.ts';
+import { findImport, type Import, insertImport, type NewImport } from '../../../store/imports/imports.ts';
+import type { PinnedFile } from '../../../store/imports/pin-file.ts';
 import type { TestStore } from '../core/database.ts';
 import { waitFor } from '../core/wait.ts';
 import type { World } from '../core/world.ts';

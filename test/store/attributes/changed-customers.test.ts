@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { listChangedCustomers } from '../../../store/attributes/attribute-change-log.ts';
+import { listChangedCustomers } from '../../../store/attributes/changed-customers.ts';
 import { write } from '../../../store/core/database.ts';
 import { testStore } from '../../harness/core/database.ts';
 import { makeWorld } from '../../harness/core/world.ts';
