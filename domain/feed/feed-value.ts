@@ -33,8 +33,8 @@ export type FeedValue = Readonly<Record<string, unknown>>;
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };
 
 /**
- * Returns what a value of a feed does (reference: Feeding attribute values). The first error counts, in this order: customer
- * id, customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value.
+ * Returns what a value of a feed does (reference: Feeding attribute values). The first error counts, in this order:
+ * customer id, customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value.
  *
  * null removes, from a Set all elements. A Set needs an action otherwise: ADD and REMOVE take one element as it
  * stands, UPSERT the whole Set between `;`, DEL empties it. Of a scalar v2 passes the action over; in v3 DEL removes

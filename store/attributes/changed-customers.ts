@@ -1,4 +1,4 @@
-/** Customers whose values changed: a scan over the change log, and over all customers if the log does not reach back. */
+/** Customers whose values changed: a scan over the change log, or all customers if the log does not reach back. */
 
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { Tx } from '../core/database.ts';
