@@ -16,19 +16,41 @@ import { exportSchedule } from '../domain/exports/export-schedule.ts';
 import { findEntityZone } from '../store/accounts/entities.ts';
 import type { Database } from '../store/core/database.ts';
 import type { DataExporter } from '../store/exports/data-exporter-record.ts';
-import { updateScheduledUntil as updateExporterScheduledUntil } from '../store/exports/data-exporters.ts';
-import { listScheduledExporters, listScheduledSyncs } from '../store/jobs/jobs-across-entities.ts';
+import { exporters } from '../store/exports/data-exporters.ts';
+import { listScheduled } from '../store/jobs/jobs-across-entities.ts';
+import type { Owners } from '../store/jobs/run-owners.ts';
 import type { Sync } from '../store/syncs/sync-record.ts';
-import { updateScheduledUntil } from '../store/syncs/syncs.ts';
+import { syncs } from '../store/syncs/syncs.ts';
 
-/**
- * Rows of a kind that have Schedules: how the ids of these begin, how those of their ticks begin, and the ticks'
- * workflow.
- */
+/** A sync or an exporter. */
+type Owner = { entityId: number; id: number; identifier: string; revision: number; scheduledUntil: Date | null };
+
+/** How ids of Schedules and of their ticks begin, and the ticks' workflow. */
 type ScheduleKind = { prefix: string; tickPrefix: string; tick: 'syncTick' | 'exportTick' };
 
-export const SYNC_SCHEDULES: ScheduleKind = { prefix: 'sync/', tickPrefix: 'sync-tick/', tick: 'syncTick' };
-export const EXPORTER_SCHEDULES: ScheduleKind = { prefix: 'exporter/', tickPrefix: 'export-tick/', tick: 'exportTick' };
+/** Adds which Schedule an owner wants, null for none, and how its ticks name its id. */
+type OwnerSchedules<O> = ScheduleKind & {
+  owners: Owners<O>;
+  idName: 'syncId' | 'exporterId';
+  scheduleOf(owner: O, zone: string): SyncSchedule | null;
+};
+
+export const SYNC_SCHEDULES: OwnerSchedules<Sync> = {
+  prefix: 'sync/',
+  tickPrefix: 'sync-tick/',
+  tick: 'syncTick',
+  owners: syncs,
+  idName: 'syncId',
+  scheduleOf: ({ paused, schedule }) => (paused ? null : schedule),
+};
+export const EXPORTER_SCHEDULES: OwnerSchedules<DataExporter> = {
+  prefix: 'exporter/',
+  tickPrefix: 'export-tick/',
+  tick: 'exportTick',
+  owners: exporters,
+  idName: 'exporterId',
+  scheduleOf: ({ active, paused, identifier }, zone) => (active && !paused ? exportSchedule(identifier, zone) : null),
+};
 
 /** The tick's input: the row, and the name that the API shows. */
 type TickRef = { entityId: number; identifier: string } & Record<string, number | string>;
@@ -48,31 +70,19 @@ const NOTE = /^revision (?<revision>\d+), until (?<until>\S+)$/;
 
 type FollowDependencies = { db: Database; temporal: Client };
 
-/** The Schedule that a row wants. */
-type Wanted = {
-  kind: ScheduleKind;
-  ref: TickRef;
-  /** Null: none. */
-  schedule: SyncSchedule | null;
-  revision: number;
-  scheduledUntil: Date | null;
-  /** Records until when the Schedule of this revision has times. */
-  note(until: Date): Promise<void>;
-};
-
 /** A Schedule with fewer times left gets more. */
 const TIMES_LEFT = 50;
 
 /** Makes Temporal's Schedule of a sync what its row says: none if the sync has none or is paused. */
 export function followSync(deps: FollowDependencies, sync: Sync): Promise<void> {
-  return follow(deps, wantedBySync(deps, sync));
+  return follow(deps, SYNC_SCHEDULES, sync, '');
 }
 
 /**
  * Does the same for an exporter, by the clocks of its entity: none while it is not active, is paused, or is deleted.
  */
 export async function followExporter(deps: FollowDependencies, exporter: DataExporter): Promise<void> {
-  return follow(deps, wantedByExporter(deps, exporter, await findEntityZone(deps.db, exporter.entityId)));
+  return follow(deps, EXPORTER_SCHEDULES, exporter, await findEntityZone(deps.db, exporter.entityId));
 }
 
 /**
@@ -80,67 +90,48 @@ export async function followExporter(deps: FollowDependencies, exporter: DataExp
  * row.
  */
 export async function repairSchedules(deps: FollowDependencies & { boundary(name: string): void }): Promise<void> {
-  await repair(deps, SYNC_SCHEDULES, async () =>
-    (await listScheduledSyncs(deps.db)).map((sync) => wantedBySync(deps, sync)),
-  );
-  await repair(deps, EXPORTER_SCHEDULES, async () =>
-    (await listScheduledExporters(deps.db)).map(({ exporter, zone }) => wantedByExporter(deps, exporter, zone)),
-  );
+  await repair(deps, SYNC_SCHEDULES);
+  await repair(deps, EXPORTER_SCHEDULES);
 }
 
-function wantedBySync({ db }: FollowDependencies, sync: Sync): Wanted {
-  const { entityId, id: syncId, identifier, schedule, revision, paused, scheduledUntil } = sync;
-  return {
-    kind: SYNC_SCHEDULES,
-    ref: { entityId, syncId, identifier },
-    schedule: paused ? null : schedule,
-    revision,
-    scheduledUntil,
-    note: (until) => updateScheduledUntil(db, sync, until),
-  };
-}
-
-function wantedByExporter({ db }: FollowDependencies, exporter: DataExporter, zone: string): Wanted {
-  const { entityId, id: exporterId, identifier, active, paused, revision, scheduledUntil } = exporter;
-  return {
-    kind: EXPORTER_SCHEDULES,
-    ref: { entityId, exporterId, identifier },
-    schedule: active && !paused ? exportSchedule(identifier, zone) : null,
-    revision,
-    scheduledUntil,
-    note: (until) => updateExporterScheduledUntil(db, exporter, until),
-  };
-}
-
-async function follow(
-  { temporal }: FollowDependencies,
-  { kind, ref, schedule, revision, note }: Wanted,
+async function follow<O extends Owner>(
+  { db, temporal }: FollowDependencies,
+  kind: OwnerSchedules<O>,
+  owner: O,
+  zone: string,
 ): Promise<void> {
-  if (!schedule) return deleteSchedule(temporal, kind, ref.identifier);
-  await note(await putSchedule(temporal, kind, { ref, schedule, revision }, new Date()));
+  const { entityId, id, identifier, revision } = owner;
+  const schedule = kind.scheduleOf(owner, zone);
+  if (!schedule) return deleteSchedule(temporal, kind, identifier);
+  const ref = { entityId, [kind.idName]: id, identifier };
+  const until = await putSchedule(temporal, kind, { ref, schedule, revision }, new Date());
+  await kind.owners.updateScheduledUntil(db, owner, until);
 }
 
-async function repair(
+async function repair<O extends Owner>(
   deps: FollowDependencies & { boundary(name: string): void },
-  kind: ScheduleKind,
-  listRows: () => Promise<Wanted[]>,
+  kind: OwnerSchedules<O>,
 ): Promise<void> {
   const listed = new Map<string, ListedSchedule>();
   for await (const schedule of listSchedules(deps.temporal, kind)) listed.set(schedule.identifier, schedule);
   // Listed after the Schedules: one that a new row gets in between would otherwise be deleted.
-  for (const wanted of await listRows()) {
-    const found = listed.get(wanted.ref.identifier);
-    listed.delete(wanted.ref.identifier);
-    if (isCurrent(wanted, found)) continue;
-    await follow(deps, wanted);
+  for (const { owner, zone } of await listScheduled(deps.db, kind.owners.kind)) {
+    const found = listed.get(owner.identifier);
+    listed.delete(owner.identifier);
+    if (isCurrent(owner, kind.scheduleOf(owner, zone)!, found)) continue;
+    await follow(deps, kind, owner, zone);
     deps.boundary('sweep: between schedules');
   }
   for (const { identifier } of listed.values()) await deleteSchedule(deps.temporal, kind, identifier);
 }
 
-function isCurrent({ schedule, revision, scheduledUntil }: Wanted, found: ListedSchedule | undefined): boolean {
+function isCurrent(
+  { revision, scheduledUntil }: Owner,
+  schedule: SyncSchedule,
+  found: ListedSchedule | undefined,
+): boolean {
   if (!found || found.revision !== revision || scheduledUntil === null) return false;
-  return runsBetween(schedule!, new Date(), found.until, TIMES_LEFT) === TIMES_LEFT;
+  return runsBetween(schedule, new Date(), found.until, TIMES_LEFT) === TIMES_LEFT;
 }
 
 /**

@@ -11,7 +11,6 @@ import { findUser } from '../../store/accounts/users.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { findExporterById } from '../../store/exports/data-exporters.ts';
 import { insertExportRecords, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
 import {
   type AttemptKey,
@@ -23,18 +22,10 @@ import {
   updateCleaned,
 } from '../../store/exports/export-run-progress.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import {
-  claimExportRun,
-  countExportedRows,
-  findExportRunById,
-  listLateRows,
-  lockExporterOf,
-  lockExportRun,
-} from '../../store/exports/export-runs.ts';
+import { countExportedRows, exportRuns, findExportRunById, listLateRows } from '../../store/exports/export-runs.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
-import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
-import { startJob } from '../../temporal/flows.ts';
+import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -42,9 +33,8 @@ import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
-import { sendRunAlerts } from '../jobs/run-alerts.ts';
+import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
 import { openStepScope, type StepScope } from '../jobs/step-scope.ts';
-import { waitOrFail } from '../jobs/wait-or-fail.ts';
 import { type Attempt, type OpenAttempt, writeHeld } from './attempt.ts';
 import { endExportRun } from './export-end.ts';
 import { type ExportJob, findExportJob, typesOf } from './job.ts';
@@ -56,17 +46,10 @@ import { writeType } from './type-files.ts';
 export type ExportDailySteps = ReturnType<typeof exportDailySteps>;
 
 export const exportDailySteps = (deps: Dependencies) => ({
-  /**
-   * Makes the row this workflow run's, with its window; null when it is another's, or over, or has to wait for another
-   * run of the exporter. `isCovered`: there is nothing to be written.
-   */
+  /** Claims a run with its window, as `claimRun`. `isCovered`: there is nothing to be written. */
   async claimExport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { isCovered: boolean }) | null> {
-    const claimed = await write(deps.db, async (tx) => {
-      const exporter = await lockExporterOf(tx, ref.entityId, ref.jobId);
-      return exporter && claimExportRun(tx, exporter, ref.jobId, workflowRunId);
-    });
-    deps.boundary('export: claimed');
-    return claimed && { ...ref, generation: claimed.generation, isCovered: claimed.isCovered };
+    const run = await claimRun(deps, exportRuns, ref, workflowRunId);
+    return run && { ...ref, generation: run.generation, isCovered: run.isCovered };
   },
 
   /**
@@ -83,36 +66,28 @@ export const exportDailySteps = (deps: Dependencies) => ({
   exportFiles: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
 
   /**
-   * Ends a run that had nothing to write, and starts the one that waits for it. Tells whether anybody wants to be told.
+   * Ends a run that had nothing to write, and starts the one that waits for it. Returns whether there are alerts to
+   * send.
    */
-  async endExport({ entityId, jobId, generation }: JobClaim): Promise<{ mails: boolean }> {
+  async endExport(claim: JobClaim): Promise<{ mails: boolean }> {
+    const { entityId, jobId, generation } = claim;
     const run = await findExportRunById(deps.db, entityId, jobId);
     if (run?.isCovered) await endExportRun(deps, { entityId, jobId, generation }, { failure: null });
     if (run?.state === 'canceled') deps.countExportRuns('canceled');
-    const next = run && (await findNextJob(deps.db, 'export', entityId, run.exporterId));
-    if (next) await startJob(deps.temporal, 'export', next);
-    return { mails: run?.generation === generation && run.alert !== null };
+    return startNextRun(deps, exportRuns, run, claim);
   },
 
   mailExportAlert: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailExportAlert(deps, claim)),
 });
 
-/**
- * Tells the addresses that the exporter names, else its maker's, and its connections of a run that needs attention,
- * side by side.
- */
-export async function mailExportAlert(
-  deps: Dependencies,
-  { entityId, jobId }: Omit<JobKey, 'generation'>,
-): Promise<RetryAfter | null> {
-  const run = await findExportRunById(deps.db, entityId, jobId);
-  const exporter = run && (await findExporterById(deps.db, entityId, run.exporterId));
-  if (!exporter || !run.alert) return null;
-  const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(deps, exporter);
-  const report = await reportOf(deps, exporter, { ...run, alert: run.alert });
-  const { identifier: owner, notifyConnections: connections } = exporter;
-  const mail = exportMail(report);
-  return sendRunAlerts(deps, { kind: 'export', entityId, jobId }, { to, connections, owner, report, mail });
+/** Sends the mail and the alerts about a run to the addresses, or else the user who made it, and the connections. */
+export function mailExportAlert(deps: Dependencies, ref: Omit<JobKey, 'generation'>): Promise<RetryAfter | null> {
+  return sendRunAlerts(deps, exportRuns, ref, async (exporter, run, common) => {
+    const { notifyEmails, notifyConnections: connections } = exporter;
+    const to = notifyEmails.length > 0 ? notifyEmails : await makerOf(deps, exporter);
+    const report = await reportOf(deps, exporter, run, common);
+    return { to, connections, report, mail: exportMail(report) };
+  });
 }
 
 async function makerOf({ db }: Dependencies, { createdBy }: DataExporter): Promise<string[]> {
@@ -124,15 +99,15 @@ async function reportOf(
   { db, publicUrl }: Dependencies,
   exporter: DataExporter,
   run: ExportRun & { alert: ExportAlert },
+  common: Pick<ExportReport, 'runId' | 'failure' | 'startedAt' | 'endedAt'>,
 ): Promise<ExportReport> {
-  const { entityId, id, identifier, cause, alert, failure, days, window, startedAt, endedAt, receivedAt } = run;
+  const { entityId, id, cause, alert, days, window, startedAt, receivedAt } = run;
   const late = alert === 'late' ? await listLateRows(db, entityId, exporter.id, startedAt ?? receivedAt) : [];
   return {
+    ...common,
     exporterId: exporter.identifier,
-    runId: identifier,
     cause,
     alert,
-    failure: failure?.status ?? null,
     window: sayWindow(window),
     days,
     rows: await countExportedRows(db, entityId, id),
@@ -144,9 +119,7 @@ async function reportOf(
       type: dataType,
       rows,
     })),
-    startedAt: (startedAt ?? receivedAt).toISOString(),
-    endedAt: (endedAt ?? receivedAt).toISOString(),
-    link: `${publicUrl}/api/data_exporters/${exporter.identifier}/runs/${identifier}`,
+    link: `${publicUrl}/api/data_exporters/${exporter.identifier}/runs/${common.runId}`,
   };
 }
 
@@ -211,12 +184,11 @@ async function afterError(
   if (!(error instanceof Refusal)) throw error;
   return waitOrFail(
     deps,
+    exportRuns,
     claim,
     error,
     { ...open?.secrets },
     {
-      kind: 'export',
-      lock: lockExportRun,
       finalTries: BUCKET_FINAL_TRIES,
       fail: (failure) => endExportRun(deps, claim, { failure }),
     },

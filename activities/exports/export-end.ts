@@ -1,14 +1,14 @@
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { type Tx, write } from '../../store/core/database.ts';
+import type { Tx } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { updateExportedUntil, updateFailures, updatePaused } from '../../store/exports/data-exporters.ts';
+import { updateExportedUntil, updateFailures } from '../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import { cancelExportRunsOf, countExportedRows, lockExportRunAndExporter } from '../../store/exports/export-runs.ts';
-import { endRun } from '../../store/jobs/jobs.ts';
+import { countExportedRows, exportRuns } from '../../store/exports/export-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { countFailure, endRun } from '../jobs/runs.ts';
 
-/** After so many scheduled runs that failed in a row the exporter is paused. */
+/** Number of scheduled runs that fail in a row until the exporter is paused. */
 const PAUSE_AFTER = 3;
 
 export type ExportEnd = {
@@ -23,36 +23,25 @@ export type ExportEnd = {
 
 /**
  * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the
- * exporter is paused where they are too many, and what there is to be mailed is noted down. False where the run was
- * another's, or over.
+ * exporter is paused if they are too many, and the alert is recorded. False if the run was another's, or over.
  */
 export async function endExportRun(
   deps: Dependencies,
   key: JobKey,
   { failure, alongside }: ExportEnd,
 ): Promise<boolean> {
-  const ended = await write(deps.db, async (tx) => {
-    const held = await lockExportRunAndExporter(tx, key);
-    if (!held) return null;
-    const { run, owner: exporter } = held;
+  const ended = await endRun(deps, exportRuns, key, failure, async (tx, run, exporter) => {
     const { lateRows } = (await alongside?.(tx, run, exporter)) ?? { lateRows: 0 };
-    const settled =
-      exporter && (failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows));
-    const alert = await settled;
-    await endRun(tx, 'export', run, { state: failure ? 'failed' : 'finished', failure, alert });
-    return { rows: await countExportedRows(tx, run.entityId, run.id) };
+    if (!exporter) return null;
+    return failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows);
   });
   if (!ended) return false;
-  deps.boundary('export: after the end committed');
   deps.countExportRuns(failure ? 'failed' : 'finished');
-  if (!failure) deps.countExportRows(ended.rows);
+  if (!failure) deps.countExportRows(await countExportedRows(deps.db, ended.entityId, ended.id));
   return true;
 }
 
-/**
- * Reruns and backfills change neither the cursor nor the count of failures. One that was covered has not tried the
- * bucket.
- */
+/** Only a run that follows the cursor, and has tried the bucket, changes the cursor and the count of failures. */
 async function settle(tx: Tx, exporter: DataExporter, run: ExportRun, lateRows: number): Promise<ExportAlert | null> {
   const { entityId, id, failures } = exporter;
   const followsCursor = run.cause === 'schedule' || run.cause === 'request';
@@ -71,13 +60,6 @@ async function settleFailure(
   message: string,
 ): Promise<ExportAlert | null> {
   if (cause !== 'schedule') return 'failed'; // somebody waits for it
-  const { entityId, id, paused } = exporter;
-  const failures = exporter.failures + 1;
-  await updateFailures(tx, entityId, id, failures);
-  if (failures >= PAUSE_AFTER && !paused) {
-    await updatePaused(tx, entityId, id, `${failures} scheduled runs failed in a row: ${message}`);
-    await cancelExportRunsOf(tx, entityId, id, 'scheduled');
-    return 'paused';
-  }
-  return failures === 1 ? 'failed' : null;
+  const reasonOf = (failures: number) => `${failures} scheduled runs failed in a row: ${message}`;
+  return countFailure(tx, exportRuns, exporter, { pauseAfter: PAUSE_AFTER, reasonOf });
 }

@@ -3,10 +3,11 @@ import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/ex
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { lockExporterById } from '../../store/exports/data-exporters.ts';
-import { coverExportTime, insertExportRun } from '../../store/exports/export-runs.ts';
-import { coverScheduledTime, insertRun } from '../../store/syncs/sync-runs.ts';
-import { lockSyncById } from '../../store/syncs/syncs.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
+import { exportRuns, insertExportRun } from '../../store/exports/export-runs.ts';
+import type { Run, Runs } from '../../store/jobs/runs.ts';
+import { insertRun, syncRuns } from '../../store/syncs/sync-runs.ts';
 import { startJob } from '../../temporal/flows.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -20,8 +21,16 @@ export type ExportTickSteps = ReturnType<typeof exportTickSteps>;
 
 export const syncTickSteps = (deps: TickDependencies) => ({
   /** Writes the run that was due at `scheduledFor` (ISO 8601, UTC), unless another run covers it, and starts it. */
-  startScheduledRun: (ref: SyncRef, scheduledFor: string): Promise<void> =>
-    startDue(deps, 'sync', (tx) => writeSyncRun(tx, ref, new Date(scheduledFor))),
+  startScheduledRun: ({ entityId, syncId }: SyncRef, scheduledFor: string): Promise<void> =>
+    startDue(
+      deps,
+      syncRuns,
+      { entityId, ownerId: syncId, due: new Date(scheduledFor) },
+      async (tx, { schedule }, due) =>
+        schedule
+          ? { covering: [], insert: () => insertRun(tx, entityId, { syncId, cause: 'schedule', scheduledFor: due }) }
+          : null,
+    ),
 });
 
 export const exportTickSteps = (deps: TickDependencies) => ({
@@ -29,36 +38,42 @@ export const exportTickSteps = (deps: TickDependencies) => ({
    * Does the same for an exporter. If later times have passed meanwhile, the run is the last one's, and covers this
    * one: what was missed is exported at once.
    */
-  startScheduledExport: (ref: ExporterRef, scheduledFor: string): Promise<void> =>
-    startDue(deps, 'export', (tx) => writeExportRun(tx, ref, new Date(scheduledFor))),
+  startScheduledExport: ({ entityId, exporterId }: ExporterRef, scheduledFor: string): Promise<void> =>
+    startDue(deps, exportRuns, { entityId, ownerId: exporterId, due: new Date(scheduledFor) }, planExport),
 });
 
-async function startDue(
+/** A run to be written, and what else a run that covers its time must cover. */
+type DueRun<R> = { covering: unknown[]; insert(): Promise<R | null> };
+
+async function startDue<R extends Run, O extends { paused: object | null }>(
   { db, temporal, boundary }: TickDependencies,
-  kind: 'sync' | 'export',
-  writeDueRun: (tx: Tx) => Promise<Parameters<typeof jobRefOf>[0] | null>,
+  runs: Runs<R, O>,
+  { entityId, ownerId, due }: { entityId: number; ownerId: number; due: Date },
+  plan: (tx: Tx, owner: O, due: Date) => Promise<DueRun<R> | null>,
 ): Promise<void> {
-  const run = await write(db, writeDueRun);
-  boundary(`${kind}: due run written`);
+  const run = await write(db, async (tx) => {
+    const owner = await runs.owners.lockById(tx, entityId, ownerId);
+    const planned = owner && !owner.paused ? await plan(tx, owner, due) : null;
+    if (!planned || (await runs.cover(tx, entityId, ownerId, due, ...planned.covering))) return null;
+    return planned.insert();
+  });
+  boundary(`${runs.kind}: due run written`);
   // The sweep starts a run that can't be started now.
-  if (run) await startJob(temporal, kind, jobRefOf(run)).catch(() => {});
+  if (run) await startJob(temporal, runs.kind, jobRefOf(run)).catch(() => {});
 }
 
-async function writeSyncRun(tx: Tx, { entityId, syncId }: SyncRef, due: Date) {
-  const sync = await lockSyncById(tx, entityId, syncId);
-  if (!sync || sync.paused || !sync.schedule) return null;
-  if (await coverScheduledTime(tx, entityId, syncId, due)) return null;
-  return insertRun(tx, entityId, { syncId, cause: 'schedule', scheduledFor: due });
-}
-
-async function writeExportRun(tx: Tx, { entityId, exporterId }: ExporterRef, due: Date) {
-  const exporter = await lockExporterById(tx, entityId, exporterId);
-  if (!exporter?.active || exporter.paused) return null;
+async function planExport(
+  tx: Tx,
+  { entityId, id: exporterId, identifier, active }: DataExporter,
+  due: Date,
+): Promise<DueRun<ExportRun> | null> {
+  if (!active) return null;
   const zone = await findEntityZone(tx, entityId);
-  const scheduledFor = latestDue(exportSchedule(exporter.identifier, zone), due, new Date());
-  const windowEnd = lastMidnight(zone, scheduledFor);
-  if (await coverExportTime(tx, entityId, exporterId, { scheduledFor: due, windowEnd })) return null;
+  const scheduledFor = latestDue(exportSchedule(identifier, zone), due, new Date());
+  const window = { start: null, end: lastMidnight(zone, scheduledFor) };
   const covers = scheduledFor.getTime() === due.getTime() ? [] : [due];
-  const window = { start: null, end: windowEnd };
-  return insertExportRun(tx, entityId, { exporterId, cause: 'schedule', scheduledFor, covers, window });
+  return {
+    covering: [window.end],
+    insert: () => insertExportRun(tx, entityId, { exporterId, cause: 'schedule', scheduledFor, covers, window }),
+  };
 }

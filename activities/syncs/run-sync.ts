@@ -4,20 +4,16 @@ import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { UNTOLD } from '../../domain/syncs/schema-change.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { findNextJob } from '../../store/jobs/jobs.ts';
 import { updateRunFromStart, updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { claimRun, findRunById, lockRun, lockSyncOf } from '../../store/syncs/sync-runs.ts';
-import { findSyncById } from '../../store/syncs/syncs.ts';
-import { startJob } from '../../temporal/flows.ts';
+import { findRunById, lockRun, syncRuns } from '../../store/syncs/sync-runs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
-import { sendRunAlerts } from '../jobs/run-alerts.ts';
-import { waitOrFail } from '../jobs/wait-or-fail.ts';
+import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
 import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
 import { deliverPending } from './deliver.ts';
 import { endSyncRun } from './end.ts';
@@ -88,9 +84,7 @@ async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | 
 
 function waitOrFailSync(deps: Dependencies, { key, run: begun }: SyncJob, refusal: Refusal, ends: SyncEnds | null) {
   const isFromStart = refusal.status === 'source_changed';
-  return waitOrFail(deps, key, refusal, secretsOf(ends), {
-    kind: 'sync',
-    lock: lockRun,
+  return waitOrFail(deps, syncRuns, key, refusal, secretsOf(ends), {
     before: (run) => (hasProgress(begun, run, isFromStart) ? { tries: 0, failingSince: null } : begun),
     alongside: async (tx, run) => {
       if (isFromStart) await updateRunFromStart(tx, run);
@@ -225,56 +219,35 @@ function cursorOf({
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 
 export const runSyncSteps = (deps: Dependencies) => ({
-  /**
-   * Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync.
-   */
+  /** Claims a run, as `claimRun`, once the batches of canceled runs are counted. */
   async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
-    const claimed = await write(deps.db, async (tx) => {
-      const sync = await lockSyncOf(tx, ref.entityId, ref.jobId);
-      if (sync) await settleAbandonedBatches(tx, deps, sync);
-      return sync && claimRun(tx, ref.entityId, ref.jobId, workflowRunId);
-    });
-    deps.boundary('sync: claimed');
-    return claimed && { ...ref, generation: claimed.generation };
+    const run = await claimRun(deps, syncRuns, ref, workflowRunId, (tx, sync) =>
+      settleAbandonedBatches(tx, deps, sync),
+    );
+    return run && { ...ref, generation: run.generation };
   },
 
   /** Reads and writes what is left; null where nothing is. */
   syncRecords: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => syncRecords(deps, claim)),
 
-  /** Ends what has not failed, and starts the run that waits for it. Tells whether anybody wants to be told. */
-  async endSyncRun({ entityId, jobId, generation }: JobClaim): Promise<{ mails: boolean }> {
+  /** Ends what has not failed, and starts the run that waits for it. Returns whether there are alerts to send. */
+  async endSyncRun(claim: JobClaim): Promise<{ mails: boolean }> {
+    const { entityId, jobId, generation } = claim;
     await endSyncRun(deps, { entityId, jobId, generation }, null);
     const ended = await findRunById(deps.db, entityId, jobId);
     if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
-    const next = ended && (await findNextJob(deps.db, 'sync', entityId, ended.syncId));
-    if (next) await startJob(deps.temporal, 'sync', next);
-    return { mails: ended?.generation === generation && ended.alert !== null };
+    return startNextRun(deps, syncRuns, ended, claim);
   },
 
-  mailSyncAlert: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailAlert(deps, claim)),
+  /** Sends the mail and the alerts about a run to the addresses and connections that its sync names. */
+  mailSyncAlert: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(() =>
+      sendRunAlerts(deps, syncRuns, claim, ({ identifier: syncId, alerts }, { alert, progress }, common) => {
+        const { read, written, unchanged, ignored, failed } = progress;
+        const counts = { read, written, unchanged, ignored, failed };
+        const link = `${deps.publicUrl}/api/syncs/${syncId}/runs/${common.runId}`;
+        const report = { ...common, syncId, alert, counts, link };
+        return { to: alerts.emails, connections: alerts.connections, report, mail: syncMail(report) };
+      }),
+    ),
 });
-
-/** Sends the mail and the alerts about a run to the addresses and connections that its sync names. */
-async function mailAlert(deps: Dependencies, { entityId, jobId }: JobClaim): Promise<RetryAfter | null> {
-  const run = await findRunById(deps.db, entityId, jobId);
-  const sync = run && (await findSyncById(deps.db, entityId, run.syncId));
-  if (!sync || !run.alert) return null;
-  const { emails: to, connections } = sync.alerts;
-  const { read, written, unchanged, ignored, failed } = run.progress;
-  const report = {
-    syncId: sync.identifier,
-    runId: run.identifier,
-    alert: run.alert,
-    failure: run.failure?.status ?? null,
-    counts: { read, written, unchanged, ignored, failed },
-    startedAt: (run.startedAt ?? run.receivedAt).toISOString(),
-    endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
-    link: `${deps.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
-  };
-  const mail = syncMail(report);
-  return sendRunAlerts(
-    deps,
-    { kind: 'sync', entityId, jobId },
-    { to, connections, owner: sync.identifier, report, mail },
-  );
-}

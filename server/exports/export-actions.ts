@@ -8,7 +8,7 @@ import type { ExportRun, NewExportRun } from '../../store/exports/export-run-rec
 import { findExportRunOfWindow, findWaitingExportRun } from '../../store/exports/export-runs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Route, route } from '../http/route.ts';
-import { servedExportRuns } from './export-run-record.ts';
+import { exportRuns } from './export-run-record.ts';
 
 const runNow = route(api.runDataExporter, async ({ params: { exporter_id }, ...who }, deps) => {
   return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
@@ -20,7 +20,7 @@ const runNow = route(api.runDataExporter, async ({ params: { exporter_id }, ...w
 
 const rerun = route(api.rerunExport, async ({ params: { exporter_id, run_id }, ...who }, deps) => {
   return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
-    const run = await servedExportRuns.known(tx, entityId, exporter_id, run_id);
+    const run = await exportRuns.known(tx, entityId, exporter_id, run_id);
     refuseUnfinished(run);
     const rerunOf = run.rerunOf ?? run.id;
     const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
@@ -60,12 +60,12 @@ const backfill = route(api.backfillExports, async ({ params: { exporter_id }, bo
   });
 });
 
-type Who = Parameters<typeof servedExportRuns.start>[1];
+type Who = Parameters<typeof exportRuns.start>[1];
 type Plan = (tx: Tx, exporter: DataExporter) => Promise<Omit<NewExportRun, 'exporterId'>>;
 
 /** Writes a run as `plan` says it, which may refuse, and starts it. */
 function startRun(exporterId: string, who: Who, deps: RouteDependencies, plan: Plan) {
-  return servedExportRuns.start(deps, who, exporterId, async (tx, exporter) => {
+  return exportRuns.start(deps, who, exporterId, async (tx, exporter) => {
     const run = await plan(tx, exporter);
     return { run, details: { cause: run.cause } };
   });

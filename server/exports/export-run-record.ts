@@ -1,18 +1,22 @@
 import type * as api from '../../api/exports/export-runs.ts';
 import { type ExportRecord, listExportRecords } from '../../store/exports/export-files.ts';
 import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';
-import { exportRuns, insertExportRun } from '../../store/exports/export-runs.ts';
+import { exportRuns as stored, insertExportRun } from '../../store/exports/export-runs.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 import { servedRuns, showOfOthers } from '../jobs/runs.ts';
 import { stageOf } from '../jobs/show-stage.ts';
-import { knownExporter } from './exporter-record.ts';
+import { followExporterSoon } from '../jobs/start-soon.ts';
+import { knownExporter, showExporter } from './exporter-record.ts';
 
 /** What the routes do with runs of exporters: each shows what it wrote of each type. */
-export const servedExportRuns = servedRuns({
-  runs: exportRuns,
+export const exportRuns = servedRuns({
+  runs: stored,
   insert: (tx, { entityId, id: exporterId }, run: Omit<NewExportRun, 'exporterId'>) =>
     insertExportRun(tx, entityId, { ...run, exporterId }),
-  known: knownExporter,
+  ownerKind: 'data_exporter',
+  knownOwner: knownExporter,
+  showOwner: showExporter,
+  followOwner: followExporterSoon,
   pathOf: (exporter) => `/api/data_exporters/${exporter}/runs`,
   async show(db, entityId, runs): Promise<api.ExportRun[]> {
     const ids = runs.map(({ id }) => id);

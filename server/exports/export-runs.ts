@@ -6,7 +6,7 @@ import { findExportRunById } from '../../store/exports/export-runs.ts';
 import { bare } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
-import { servedExportRuns as runs } from './export-run-record.ts';
+import { exportRuns as runs } from './export-run-record.ts';
 import { knownExporter } from './exporter-record.ts';
 
 const viewExport = route(

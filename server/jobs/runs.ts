@@ -4,7 +4,7 @@ import { type JobRef, jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
-import type { Runs } from '../../store/jobs/runs.ts';
+import type { Run, Runs } from '../../store/jobs/runs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
@@ -13,44 +13,48 @@ import type { Circumstances, KeepReply } from '../http/route.ts';
 import { findInternalErrors } from './show-internal-error.ts';
 import { startSoon } from './start-soon.ts';
 
-type RunRow = Parameters<typeof jobRefOf>[0];
+type Owner = { id: number; identifier: string };
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
 type Query = Parameters<typeof rowsOf>[0];
+
 /** What tells the runs of a feature apart in the API. */
-type ServedRuns<Run extends RunRow, NewRun, Owner extends { id: number; identifier: string }, Shown> = {
-  runs: Runs<Run, Owner>;
-  insert(tx: Tx, owner: Owner, run: NewRun & { requestedBy: number }): Promise<Run | null>;
+type RunKind<R extends Run, NewRun, O extends Owner, Shown, ShownOwner> = {
+  runs: Runs<R, O>;
+  insert(tx: Tx, owner: O, run: NewRun & { requestedBy: number }): Promise<R | null>;
+  /** `isListed`: in a list, or just started. */
+  show(db: Queryable, entityId: number, runs: R[], isListed: boolean): Promise<Shown[]>;
+  /** What the audit log calls an owner. */
+  ownerKind: 'sync' | 'data_exporter';
   /** Refuses if there is no such owner. */
-  known(db: Queryable, entityId: number, identifier: string, find?: Runs<Run, Owner>['owners']['lock']): Promise<Owner>;
+  knownOwner(db: Queryable, entityId: number, identifier: string, find?: Runs<R, O>['owners']['lock']): Promise<O>;
+  showOwner(db: Queryable, owner: O): Promise<ShownOwner>;
+  /** Makes the Schedule of an owner what its row says. */
+  followOwner(deps: RouteDependencies, log: Who['log'], owner: O): Promise<void>;
   /** The path of an owner's runs. */
   pathOf(owner: string): string;
-  /** `isListed`: in a list, or just started. */
-  show(db: Queryable, entityId: number, runs: Run[], isListed: boolean): Promise<Shown[]>;
 };
 
 /** Returns what the routes of a feature do with its runs. Identifiers come from the caller. */
-export function servedRuns<Run extends RunRow, NewRun, Owner extends { id: number; identifier: string }, Shown>({
-  runs,
-  insert,
-  known,
-  pathOf,
-  show,
-}: ServedRuns<Run, NewRun, Owner, Shown>) {
+export function servedRuns<R extends Run, NewRun, O extends Owner, Shown, ShownOwner>(
+  served: RunKind<R, NewRun, O, Shown, ShownOwner>,
+) {
+  const { runs, insert, knownOwner, pathOf, show } = served;
   const subjectKind = `${runs.kind}_run` as const;
-  const showOne = async (db: Queryable, run: Run, isListed = false) =>
+  const showOne = async (db: Queryable, run: R, isListed = false) =>
     (await show(db, run.entityId, [run], isListed))[0]!;
 
-  async function knownRun(db: Queryable, entityId: number, owner: string, identifier: string): Promise<Run> {
-    const { id } = await known(db, entityId, owner);
+  async function knownRun(db: Queryable, entityId: number, owner: string, identifier: string): Promise<R> {
+    const { id } = await knownOwner(db, entityId, owner);
     const run = await runs.find(db, entityId, identifier);
     return run && runs.ownerOf(run) === id ? run : refuse(404, 'not_found', 'Run not found');
   }
 
   return {
+    ...served,
     known: knownRun,
 
     async list({ db, settings }: RouteDependencies, entityId: number, owner: string, query: Query) {
-      const { id } = await known(db, entityId, owner);
+      const { id } = await knownOwner(db, entityId, owner);
       const shown = await show(db, entityId, await runs.list(db, entityId, id, rowsOf(query)), true);
       return showPage(settings, pathOf(owner), query, await runs.count(db, entityId, id), shown);
     },
@@ -72,12 +76,12 @@ export function servedRuns<Run extends RunRow, NewRun, Owner extends { id: numbe
       deps: RouteDependencies,
       { log, keepReply, ...who }: Who,
       owner: string,
-      plan: (tx: Tx, owner: Owner) => Promise<{ run: NewRun; details: object; isListed?: boolean }>,
+      plan: (tx: Tx, owner: O) => Promise<{ run: NewRun; details: object; isListed?: boolean }>,
     ): Promise<Shown> {
       const { entityId, userId } = who.caller;
       let ref: JobRef | null = null;
       const answer = await write(deps.db, async (tx) => {
-        const held = await known(tx, entityId, owner, runs.owners.lock);
+        const held = await knownOwner(tx, entityId, owner, runs.owners.lock);
         const { run, details, isListed } = await plan(tx, held);
         const made = (await insert(tx, held, { ...run, requestedBy: userId }))!;
         ref = jobRefOf(made);
@@ -111,20 +115,40 @@ export function servedRuns<Run extends RunRow, NewRun, Owner extends { id: numbe
   };
 }
 
+/** Changes an owner by `apply`, which may refuse, and its Schedule. The audit log gets `change`. Returns the owner. */
+export async function changeOwner<R extends Run, NewRun, O extends Owner, Shown, ShownOwner>(
+  { runs, ownerKind, knownOwner, showOwner, followOwner }: RunKind<R, NewRun, O, Shown, ShownOwner>,
+  deps: RouteDependencies,
+  { log, keepReply, ...who }: Who,
+  owner: string,
+  change: string,
+  apply: (tx: Tx, owner: O) => Promise<void>,
+): Promise<ShownOwner> {
+  const { entityId } = who.caller;
+  const answer = await write(deps.db, async (tx) => {
+    await apply(tx, await knownOwner(tx, entityId, owner, runs.owners.lock));
+    await audit(tx, who, { action: 'update', subjectKind: ownerKind, subject: owner, details: { change } });
+    return keepReply(tx, await showOwner(tx, await knownOwner(tx, entityId, owner)));
+  });
+  const changed = await runs.owners.find(deps.db, entityId, owner);
+  if (changed) await followOwner(deps, log, changed);
+  return answer;
+}
+
 /** Returns what the records of runs show of other tables, as a function of a run. `rootOf`: the run that it repeats. */
-export async function showOfOthers<Run extends RunRow>(
+export async function showOfOthers<R extends Run>(
   db: Queryable,
   kind: 'sync' | 'export',
   entityId: number,
-  runs: Run[],
-  rootOf: (run: Run) => number | null,
+  runs: R[],
+  rootOf: (run: R) => number | null,
 ) {
   const [ids, names] = [runs.map(({ id }) => id), runs.map(({ identifier }) => identifier)];
   const rootIds = runs.flatMap((run) => rootOf(run) ?? []);
   const roots = await listJobIdentifiers(db, kind, entityId, rootIds);
   const alerted = await listRunAlerts(db, kind, entityId, ids);
   const errorOf = await findInternalErrors(db, kind, entityId, names);
-  return (run: Run) => ({
+  return (run: R) => ({
     root: roots.get(rootOf(run) ?? 0) ?? null,
     alerted: alerted.get(run.id) ?? [],
     internalError: errorOf(run.identifier),

@@ -11,7 +11,7 @@ import type { Caller } from '../http/caller.ts';
 import { streamedCsvFile, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { knownSync } from './sync-record.ts';
-import { servedSyncRuns } from './sync-run-record.ts';
+import { syncRuns } from './sync-run-record.ts';
 
 /** What names a record at the destination, by its fields' names. */
 type RecordKey = Record<string, unknown>;
@@ -93,7 +93,7 @@ function readableRun(
   who: { caller: Caller; address: string },
 ): Promise<{ run: SyncRun; sync: Sync }> {
   return write(db, async (tx) => {
-    const run = await servedSyncRuns.known(tx, who.caller.entityId, syncId, runId);
+    const run = await syncRuns.known(tx, who.caller.entityId, syncId, runId);
     await audit(tx, who, {
       action: 'read',
       subjectKind: 'sync_run',

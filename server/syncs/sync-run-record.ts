@@ -1,16 +1,20 @@
 import type * as api from '../../api/syncs/sync-runs.ts';
 import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { insertRun, syncRuns } from '../../store/syncs/sync-runs.ts';
+import { insertRun, syncRuns as stored } from '../../store/syncs/sync-runs.ts';
 import { servedRuns, type ShownOfOthers, showOfOthers } from '../jobs/runs.ts';
 import { stageOf } from '../jobs/show-stage.ts';
-import { knownSync } from './sync-record.ts';
+import { followSyncSoon } from '../jobs/start-soon.ts';
+import { knownSync, showSync } from './sync-record.ts';
 
 /** What the routes do with runs of syncs. */
-export const servedSyncRuns = servedRuns({
-  runs: syncRuns,
+export const syncRuns = servedRuns({
+  runs: stored,
   insert: (tx, { entityId, id: syncId }, run: Omit<NewRun, 'syncId'>) => insertRun(tx, entityId, { ...run, syncId }),
-  known: knownSync,
+  ownerKind: 'sync',
+  knownOwner: knownSync,
+  showOwner: showSync,
+  followOwner: followSyncSoon,
   pathOf: (sync) => `/api/syncs/${sync}/runs`,
   async show(db, entityId, runs, isListed): Promise<api.SyncRun[]> {
     const ofOthers = await showOfOthers(db, 'sync', entityId, runs, ({ rootId }) => rootId);

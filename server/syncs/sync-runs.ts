@@ -7,9 +7,9 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, findWaitingRedrive } from '../../store/syncs/sync-runs.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
-import { servedSyncRuns } from './sync-run-record.ts';
+import { syncRuns } from './sync-run-record.ts';
 
-const runs = servedSyncRuns;
+const runs = syncRuns;
 
 const listTheRuns = route(api.listSyncRuns, ({ params: { sync_id }, query, caller }, deps) =>
   runs.list(deps, caller.entityId, sync_id, query),

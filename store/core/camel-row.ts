@@ -12,6 +12,7 @@ export type Row<
   Typed extends { [C in keyof Typed]: C extends keyof Tables[Table] ? Tables[Table][C] : never } = {},
 > = Pick<Tables[Table], Exclude<Column, keyof Typed>> & Typed;
 
+export const columnName = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const camelName = (column: string) => column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** `Columns`: of a row, in camel case. All rows of a result have the same columns. */

@@ -48,69 +48,44 @@ export type ExporterSecrets = {
   encryptionKey: string | null;
 };
 
-export type DataExporter = NewExporter & {
-  entityId: number;
-  id: number;
-  identifier: string;
-  active: boolean;
-  /** Runs that failed since the last that didn't. */
-  failures: number;
-  paused: { at: Date; reason: string } | null;
-  /** The end of the last good window, at which the next one begins; null until there was one. */
-  exportedUntil: Date | null;
-  /** Raised by each change of what a caller says, and of whether it is active. */
-  revision: number;
-  scheduledUntil: Date | null;
-  /** When the first and the last good run began. */
-  initialRunAt: Date | null;
-  lastRunAt: Date | null;
-  createdBy: { id: number; uid: string } | null;
-  createdAt: Date;
-  updatedAt: Date;
-};
+export type DataExporter = NewExporter &
+  Row<
+    'data_exporters',
+    'entityId' | 'id' | 'identifier' | 'active' | 'revision' | 'scheduledUntil' | 'createdAt' | 'updatedAt',
+    {
+      /** Runs that failed since the last that didn't. */
+      failures: number;
+      /** The end of the last good window, at which the next one begins; null until there was one. */
+      exportedUntil: Date | null;
+      /** When the first and the last good run began. */
+      initialRunAt: Date | null;
+      lastRunAt: Date | null;
+    }
+  > & { paused: { at: Date; reason: string } | null; createdBy: { id: number; uid: string } | null };
 
-/** A row of data_exporters, with its creator. */
-export type ExporterRow = Omit<DataExporter, 'region' | 'accountId' | 'roleName' | 'paused' | 'createdBy'> &
-  Row<'data_exporters', 'awsRegion' | 'awsAccountId' | 'awsRoleName'> &
+/** Columns of data_exporters, with the creator. */
+type ExporterColumns = Omit<DataExporter, 'region' | 'accountId' | 'roleName' | 'paused' | 'createdBy'> &
+  Row<
+    'data_exporters',
+    | 'awsRegion'
+    | 'awsAccountId'
+    | 'awsRoleName'
+    | 'awsAccessKeyId'
+    | 'awsSecretAccessKey'
+    | 'encryptionKey'
+    | 'deletionKey'
+  > &
   PauseColumns &
   CreatorColumns;
 
-export function toExporter(row: ExporterRow): DataExporter {
-  return {
-    entityId: row.entityId,
-    id: row.id,
-    identifier: row.identifier,
-    name: row.name,
-    type: row.type,
-    bucketName: row.bucketName,
-    subfolder: row.subfolder,
-    region: row.awsRegion,
-    endpoint: row.endpoint,
-    accountId: row.awsAccountId,
-    roleName: row.awsRoleName,
-    appIds: row.appIds,
-    sorIds: row.sorIds,
-    exportedData: row.exportedData,
-    format: row.format,
-    includeHeaders: row.includeHeaders,
-    serverSideEncryption: row.serverSideEncryption,
-    kmsKeyId: row.kmsKeyId,
-    contentMd5: row.contentMd5,
-    encryptionType: row.encryptionType,
-    partBytes: row.partBytes,
-    exportsSince: row.exportsSince,
-    notifyEmails: row.notifyEmails,
-    notifyConnections: row.notifyConnections,
-    active: row.active,
-    failures: row.failures,
-    paused: pauseOf(row),
-    exportedUntil: row.exportedUntil,
-    revision: row.revision,
-    scheduledUntil: row.scheduledUntil,
-    initialRunAt: row.initialRunAt,
-    lastRunAt: row.lastRunAt,
-    createdBy: creatorOf(row),
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-  };
+export function toExporter({
+  // The sealed secrets stay in the row.
+  awsAccessKeyId: _accessKeyId,
+  awsSecretAccessKey: _secretAccessKey,
+  encryptionKey: _encryptionKey,
+  deletionKey: _deletionKey,
+  ...exporter
+}: ExporterColumns): DataExporter {
+  const { awsRegion: region, awsAccountId: accountId, awsRoleName: roleName } = exporter;
+  return { ...exporter, region, accountId, roleName, paused: pauseOf(exporter), createdBy: creatorOf(exporter) };
 }

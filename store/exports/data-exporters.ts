@@ -1,16 +1,16 @@
 // Exporters, what callers say of them, and their secrets.
-import { readRows, type Row } from '../core/camel-row.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { ownersOf } from '../jobs/run-owners.ts';
 import { type DataExporter, type ExporterSecrets, type NewExporter, toExporter } from './data-exporter-record.ts';
 
-const owners = ownersOf<DataExporter>({
+export const exporters = ownersOf<DataExporter>({
   table: 'data_exporters',
-  read: (result) => readRows(result, toExporter),
-  lock: 'NO KEY UPDATE',
-  mayRun: 'active AND deleted_at IS NULL',
+  toOwner: toExporter,
+  held: 'NO KEY UPDATE',
+  isScheduled: 'o.active',
 });
 export const {
   list: listExporters,
@@ -21,7 +21,7 @@ export const {
   updatePaused,
   updateFailures,
   updateScheduledUntil,
-} = owners;
+} = exporters;
 
 /** What a caller says of an exporter, in the order of `definitionValues`, and then its secrets in that of `sealed`. */
 const DEFINITION = [
@@ -99,7 +99,7 @@ function sealed(
 export async function lockExporterCount(tx: Queryable, entityId: number): Promise<number> {
   // Additions wait for each other here; what only refers to the entity does not.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
-  return owners.count(tx, entityId);
+  return exporters.count(tx, entityId);
 }
 
 /** Not active at first. */

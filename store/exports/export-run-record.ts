@@ -2,71 +2,50 @@ import type { ExportDays, ExportWindow } from '../../domain/exports/export-windo
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import { type FailureColumns, failureOf, type MailColumns, mailOf, type Row } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
+import type { Run } from '../jobs/runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
+/** Members of an exporter that fix what a run exports. */
+export const EXPORTED_MEMBERS = [
+  'name',
+  'type',
+  'bucketName',
+  'subfolder',
+  'region',
+  'endpoint',
+  'accountId',
+  'roleName',
+  'appIds',
+  'sorIds',
+  'exportedData',
+  'format',
+  'includeHeaders',
+  'encryptionType',
+  'partBytes',
+] as const satisfies (keyof DataExporter)[];
+
 /** What a run exports, as its exporter said when it was claimed first; secrets are the exporter's. */
-export type ExportDefinition = Pick<
-  DataExporter,
-  | 'name'
-  | 'type'
-  | 'bucketName'
-  | 'subfolder'
-  | 'region'
-  | 'endpoint'
-  | 'accountId'
-  | 'roleName'
-  | 'appIds'
-  | 'sorIds'
-  | 'exportedData'
-  | 'format'
-  | 'includeHeaders'
-  | 'encryptionType'
-  | 'partBytes'
-> & {
+export type ExportDefinition = Pick<DataExporter, (typeof EXPORTED_MEMBERS)[number]> & {
   /** Of the window, in the bucket: without slashes at its ends. */
   folder: string;
   /** What tells the encryption key of its files from others (`Secrets.lookup`); from its first attempt on. */
   keyHash?: string;
 };
 
-export type ExportRun = Row<
-  'export_runs',
-  | 'entityId'
-  | 'id'
-  | 'identifier'
-  | 'exporterId'
-  | 'cause'
-  | 'scheduledFor'
-  | 'covers'
-  | 'rerunOf'
-  | 'state'
-  | 'stage'
-  | 'isCovered'
-  | 'generation'
-  | 'receivedAt'
-  | 'startedAt'
-  | 'endedAt'
-  | 'attempt'
-  | 'tries'
-  | 'failingSince'
-  | 'fault'
-  | 'waitsUntil'
-  | 'manifestKey'
-  | 'publishedAt',
-  {
+export type ExportRun = Run &
+  Row<
+    'export_runs',
+    'exporterId' | 'cause' | 'covers' | 'rerunOf' | 'isCovered' | 'attempt' | 'manifestKey' | 'publishedAt'
+  > & {
     /** Null until it is claimed. */
     definition: ExportDefinition | null;
     alert: ExportAlert | null;
-  }
-> & {
-  window: ExportWindow;
-  /** Of a backfill, and of its reruns. */
-  days: ExportDays | null;
-  failure: { status: string; message: string } | null;
-  /** Hexadecimal. */
-  manifestSha256: string | null;
-  mail: { state: MailState; tries: number; reason: string | null } | null;
-};
+    window: ExportWindow;
+    /** Of a backfill, and of its reruns. */
+    days: ExportDays | null;
+    /** Hexadecimal. */
+    manifestSha256: string | null;
+  };
 
 /** `start` is null where the cursor tells it at the claim. */
 export type NewExportRun = Pick<ExportRun, 'exporterId' | 'cause'> &
@@ -81,30 +60,16 @@ export type ExportRunColumns = Omit<ExportRun, 'window' | 'days' | 'manifestSha2
   MailColumns<MailState> &
   Row<'export_runs', 'windowEnd' | 'days' | 'manifestSha256'> & { windowStart: Date | number | null };
 
-export function toExportRun(columns: ExportRunColumns): ExportRun {
-  const {
-    windowStart,
-    windowEnd,
-    days,
-    manifestSha256,
-    failureStatus,
-    failure,
-    mailState,
-    mailTries,
-    mailReason,
-    ...run
-  } = columns;
+export function toExportRun(run: ExportRunColumns): ExportRun {
+  const { windowStart, windowEnd: end, days, manifestSha256 } = run;
   const [from, to] = days?.split('_') ?? [];
+  const start = windowStart instanceof Date ? windowStart : null;
   return {
     ...run,
-    window: {
-      kind: days === null ? 'received' : 'happened',
-      start: windowStart instanceof Date ? windowStart : null,
-      end: windowEnd,
-    },
+    window: { kind: days === null ? 'received' : 'happened', start, end },
     days: days === null ? null : { from: from!, to: to! },
     manifestSha256: manifestSha256?.toString('hex') ?? null,
-    failure: failureOf({ failureStatus, failure }),
-    mail: mailOf({ mailState, mailTries, mailReason }),
+    failure: failureOf(run),
+    mail: mailOf(run),
   };
 }

@@ -1,21 +1,46 @@
 // The runs of exporters.
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
-import type { Queryable, Tx } from '../core/database.ts';
-import { claimJob } from '../jobs/jobs.ts';
-import { IS_WAITING, runsOf } from '../jobs/runs.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable } from '../core/database.ts';
+import { IS_COUNTED, IS_WAITING, runsOf } from '../jobs/runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
-import { findExporterById, lockExporter, lockExporterById } from './data-exporters.ts';
-import { type ExportRun, type ExportRunColumns, type NewExportRun, toExportRun } from './export-run-record.ts';
+import { exporters } from './data-exporters.ts';
+import {
+  EXPORTED_MEMBERS,
+  type ExportDefinition,
+  type ExportRun,
+  type ExportRunColumns,
+  type NewExportRun,
+  toExportRun,
+} from './export-run-record.ts';
 
-/** Those that go on where the last good run ended, and move that on. */
+/** On a run that begins where the last good one ended, and moves the exporter's cursor on. */
 const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;
+/** On a scheduled run that has not begun. */
+const IS_DUE = `cause = 'schedule' AND state = 'accepted' AND started_at IS NULL`;
 
 export const exportRuns = runsOf<ExportRun, object, DataExporter>({
   kind: 'export',
-  owners: { lock: lockExporter, findById: findExporterById, lockById: lockExporterById },
+  owners: exporters,
   ownerOf: ({ exporterId }) => exporterId,
   toRun: toExportRun,
+  /** The first claim fixes what is exported, and where the window begins. */
+  claimed: (columns: ExportRunColumns, exporter) => {
+    const start = columns.windowStart ?? exporter.exportedUntil ?? exporter.exportsSince;
+    return {
+      set: `window_start = coalesce(window_start, $3, '-infinity'), definition = coalesce(definition, $4),
+        is_covered = ${FOLLOWS_CURSOR} AND window_end <= coalesce(window_start, $3, '-infinity')`,
+      values: [start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, columns, start))],
+    };
+  },
+  // One that counts the time already; one that exports, or has exported, all until the end $4 of its window; or a
+  // scheduled one that has not begun, whose window is then longer.
+  covering: {
+    where: `${IS_COUNTED}
+      OR (${FOLLOWS_CURSOR} AND state IN ('accepted', 'running', 'finished') AND (window_end >= $4 OR (${IS_DUE})))`,
+    order: `${IS_COUNTED} DESC, id`,
+    set: `window_end = CASE WHEN ${IS_DUE} THEN greatest(window_end, $4) ELSE window_end END`,
+  },
   canceled: { set: 'ended_at = now()' },
   hasNotBegun: 'started_at IS NULL',
 });
@@ -24,8 +49,7 @@ export const {
   findById: findExportRunById,
   list: listExportRuns,
   lock: lockExportRun,
-  lockOwner: lockExporterOf,
-  lockWithOwner: lockExportRunAndExporter,
+  claim: claimExportRun,
   cancel: cancelExportRun,
   cancelOf: cancelExportRunsOf,
 } = exportRuns;
@@ -48,37 +72,6 @@ function daysName(days: NewExportRun['days']): string | null {
   return days ? `${days.from}_${days.to}` : null;
 }
 
-/** Among so many of the last runs is whichever has not begun, or could cover a time that is due. */
-const LAST_RUNS = 50;
-
-export type DueTime = { scheduledFor: Date; windowEnd: Date };
-
-/**
- * Counts a scheduled time as covered: it is already; or by a run that exports, or has exported, all until the end of
- * its window; or by a scheduled one that has not begun, whose window is then longer. False where there is none.
- */
-export async function coverExportTime(
-  tx: Queryable,
-  entityId: number,
-  exporterId: number,
-  { scheduledFor, windowEnd }: DueTime,
-): Promise<boolean> {
-  const isCounted = 'coalesce(scheduled_for = $3, false) OR $3 = ANY (covers)';
-  const waits = `cause = 'schedule' AND state = 'accepted' AND started_at IS NULL`;
-  // One scan back along export_runs_of_exporter.
-  const { rowCount } = await tx.query(
-    `UPDATE export_runs SET covers = CASE WHEN ${isCounted} THEN covers ELSE covers || $3::timestamptz END,
-       window_end = CASE WHEN ${waits} THEN greatest(window_end, $4) ELSE window_end END
-     WHERE entity_id = $1 AND id = (
-       SELECT id FROM (SELECT * FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC LIMIT ${LAST_RUNS}) last_runs
-       WHERE ${isCounted}
-         OR (${FOLLOWS_CURSOR} AND state IN ('accepted', 'running', 'finished') AND (window_end >= $4 OR (${waits})))
-       ORDER BY (${isCounted}) DESC, id LIMIT 1)`,
-    [entityId, exporterId, scheduledFor, windowEnd],
-  );
-  return rowCount === 1;
-}
-
 /** The identifier of a run that was asked for and has not begun; null if there is none. */
 export function findWaitingExportRun(db: Queryable, entityId: number, exporterId: number): Promise<string | null> {
   return exportRuns.findIdentifier(db, entityId, exporterId, IS_WAITING);
@@ -95,67 +88,14 @@ export function findExportRunOfWindow(
   return exportRuns.findIdentifier(db, entityId, exporterId, isOfWindow, [rerunOf ?? null, daysName(days)]);
 }
 
-/**
- * As `claimJob`; the first claim takes down what is exported, and where the window begins. `tx` holds the exporter.
- */
-export async function claimExportRun(
-  tx: Tx,
+function definitionOf(
   exporter: DataExporter,
-  id: number,
-  workflowRunId: string,
-): Promise<ExportRun | null> {
-  const { entityId } = exporter;
-  const found = await claimJob<ExportRunColumns>(tx, 'export', { entityId, jobId: id }, workflowRunId);
-  if (!found) return null;
-  const start = found.windowStart ?? exporter.exportedUntil ?? exporter.exportsSince;
-  return readRow(
-    await tx.query(
-      `UPDATE export_runs SET window_start = coalesce(window_start, $3, '-infinity'), definition = coalesce(definition, $4),
-       is_covered = ${FOLLOWS_CURSOR} AND window_end <= coalesce(window_start, $3, '-infinity')
-     WHERE entity_id = $1 AND id = $2 RETURNING *`,
-      [entityId, id, start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, found, start))],
-    ),
-    toExportRun,
-  );
-}
-
-function definitionOf(exporter: DataExporter, columns: ExportRunColumns, start: Date | number | null) {
-  const {
-    name,
-    type,
-    bucketName,
-    subfolder,
-    region,
-    endpoint,
-    accountId,
-    roleName,
-    appIds,
-    sorIds,
-    exportedData,
-    format,
-    includeHeaders,
-    encryptionType,
-    partBytes,
-  } = exporter;
+  columns: ExportRunColumns,
+  start: Date | number | null,
+): ExportDefinition {
   const { window, days } = toExportRun({ ...columns, windowStart: start });
-  return {
-    name,
-    type,
-    bucketName,
-    subfolder,
-    region,
-    endpoint,
-    accountId,
-    roleName,
-    appIds,
-    sorIds,
-    exportedData,
-    format,
-    includeHeaders,
-    encryptionType,
-    partBytes,
-    folder: exportFolder(exporter, windowName(window, days)),
-  };
+  const members = EXPORTED_MEMBERS.map((member) => [member, exporter[member]]);
+  return { ...Object.fromEntries(members), folder: exportFolder(exporter, windowName(window, days)) };
 }
 
 /** The rows in all files of a run. */

@@ -2,9 +2,8 @@ import type { JobKey, JobKind, JobRef } from '../../domain/jobs/job.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { ENDING } from '../campaigns/campaign-runs.ts';
 import type { Queryable } from '../core/database.ts';
-import { type DataExporter, type ExporterRow, toExporter } from '../exports/data-exporter-record.ts';
-import { type Sync, toSync } from '../syncs/sync-record.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
+import type { OwnerKind } from './run-owners.ts';
 
 /**
  * What the sweep finds in all entities: jobs to be started, jobs whose workflow is lost, and what should have a
@@ -81,24 +80,16 @@ export async function endCampaigns(db: Queryable): Promise<void> {
   await db.query(`UPDATE campaigns c SET ended_at = now(), updated_at = now() WHERE ${ENDING}`);
 }
 
-/** Syncs that Temporal should have a Schedule for. */
-export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
+/** Syncs, or exporters, that Temporal should have a Schedule for, with the zones of their entities. */
+export async function listScheduled<Owner>(
+  db: Queryable,
+  { table, toOwner, isScheduled }: OwnerKind<Owner>,
+): Promise<{ owner: Owner; zone: string }[]> {
   return readRows(
     await db.query(
-      `SELECT s.*, NULL AS creator_uid FROM syncs s
-     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`,
+      `SELECT o.*, NULL AS creator_uid, e.default_tz FROM ${table} o JOIN entities e ON e.id = o.entity_id
+     WHERE ${isScheduled} AND o.paused_at IS NULL AND o.deleted_at IS NULL ORDER BY o.entity_id, o.id`,
     ),
-    toSync,
+    (row: Row<'entities', 'defaultTz'>) => ({ owner: toOwner(row as never), zone: row.defaultTz }),
   );
-}
-
-/** Exporters that Temporal should have a Schedule for, with the zones of their entities. */
-export async function listScheduledExporters(db: Queryable): Promise<{ exporter: DataExporter; zone: string }[]> {
-  const rows = readRows<ExporterRow & Row<'entities', 'defaultTz'>>(
-    await db.query(
-      `SELECT x.*, NULL AS creator_uid, e.default_tz FROM data_exporters x JOIN entities e ON e.id = x.entity_id
-     WHERE x.active AND x.paused_at IS NULL AND x.deleted_at IS NULL ORDER BY x.entity_id, x.id`,
-    ),
-  );
-  return rows.map((row) => ({ exporter: toExporter(row), zone: row.defaultTz }));
 }

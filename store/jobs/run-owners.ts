@@ -1,31 +1,38 @@
 // Owners of runs: syncs and exporters. The statements that both kinds share.
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** What tells the owners of a feature apart. */
-type OwnerKind<Owner> = {
+export type OwnerKind<Owner> = {
   table: string;
-  /** Makes owners of the rows of a result, with their creators. */
-  read(result: { rows: never[] }): Owner[];
+  /** Makes an owner of the columns of its row, with its creator. */
+  toOwner(columns: never): Owner;
   /** How others wait for an owner that is locked. */
-  lock: 'UPDATE' | 'NO KEY UPDATE';
-  /** A condition on owners that may have a Schedule; default: all that are not paused. */
-  mayRun?: string;
+  held: 'UPDATE' | 'NO KEY UPDATE';
+  /** A condition on an owner `o` that has a Schedule while it is neither paused nor deleted. */
+  isScheduled: string;
 };
 
+export type Owners<Owner> = ReturnType<typeof ownersOf<Owner>>;
+
 /** Returns the statements of one kind of owners. None finds a deleted one. */
-export function ownersOf<Owner>({ table, read, lock, mayRun = 'true' }: OwnerKind<Owner>) {
+export function ownersOf<Owner>(kind: OwnerKind<Owner>) {
+  const { table, toOwner, held, isScheduled } = kind;
   const find = async (db: Queryable, where: string, values: unknown[]): Promise<Owner[]> =>
-    read(
+    readRows(
       await db.query(
         `SELECT o.*, u.uid AS creator_uid FROM ${table} o LEFT JOIN users u ON u.id = o.created_by
          WHERE o.entity_id = $1 AND o.deleted_at IS NULL ${where}`,
         values,
       ),
+      toOwner,
     );
   const findOne = async (db: Queryable, where: string, values: unknown[]) => (await find(db, where, values))[0] ?? null;
-  const [byIdentifier, byId, held] = ['AND o.identifier = $2', 'AND o.id = $2', `FOR ${lock} OF o`];
+  const [byIdentifier, byId, forHolder] = ['AND o.identifier = $2', 'AND o.id = $2', `FOR ${held} OF o`];
 
   return {
+    kind,
+
     /** Oldest first. */
     list: (db: Queryable, entityId: number, { offset, limit }: { offset?: number; limit?: number } = {}) =>
       find(db, 'ORDER BY o.id OFFSET $2 LIMIT $3', [entityId, offset ?? 0, limit ?? null]),
@@ -34,9 +41,9 @@ export function ownersOf<Owner>({ table, read, lock, mayRun = 'true' }: OwnerKin
 
     /** As `find`, and holds it as it is until the transaction ends. */
     lock: (tx: Queryable, entityId: number, identifier: string) =>
-      findOne(tx, `${byIdentifier} ${held}`, [entityId, identifier]),
+      findOne(tx, `${byIdentifier} ${forHolder}`, [entityId, identifier]),
     /** As `findById`, and holds it. */
-    lockById: (tx: Queryable, entityId: number, id: number) => findOne(tx, `${byId} ${held}`, [entityId, id]),
+    lockById: (tx: Queryable, entityId: number, id: number) => findOne(tx, `${byId} ${forHolder}`, [entityId, id]),
 
     async count(db: Queryable, entityId: number): Promise<number> {
       const { rows } = await db.query<{ count: number }>(
@@ -67,8 +74,8 @@ export function ownersOf<Owner>({ table, read, lock, mayRun = 'true' }: OwnerKin
       until: Date,
     ): Promise<void> {
       await db.query(
-        `UPDATE ${table} SET scheduled_until = $4
-         WHERE entity_id = $1 AND id = $2 AND revision = $3 AND paused_at IS NULL AND ${mayRun}`,
+        `UPDATE ${table} o SET scheduled_until = $4
+         WHERE entity_id = $1 AND id = $2 AND revision = $3 AND paused_at IS NULL AND deleted_at IS NULL AND ${isScheduled}`,
         [entityId, id, revision, until],
       );
     },

@@ -1,121 +1,87 @@
 // Runs: jobs whose owner, a sync or an exporter, has a schedule. The statements that both kinds share.
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { columnName, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import { lockJob, lockJobToCancel, STORED_JOBS } from './jobs.ts';
+import type { MailState } from '../core/mails.ts';
+import { claimJob, endRun, type JobEnd, lockJob, lockJobToCancel, STORED_JOBS } from './jobs.ts';
+import type { Owners } from './run-owners.ts';
 
-type Finds<T, Key> = (db: Queryable, entityId: number, key: Key) => Promise<T | null>;
+/** Common members of the runs of syncs and of exporters. */
+export type Run = Row<
+  'sync_runs',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'scheduledFor'
+  | 'state'
+  | 'stage'
+  | 'generation'
+  | 'receivedAt'
+  | 'startedAt'
+  | 'endedAt'
+  | 'tries'
+  | 'failingSince'
+  | 'fault'
+  | 'waitsUntil'
+> & {
+  failure: { status: string; message: string } | null;
+  mail: { state: MailState; tries: number; reason: string | null } | null;
+  /** What is to be mailed; null: nothing. */
+  alert: string | null;
+};
 
-/** What tells the runs of a feature apart. */
-type RunKind<Run, Owner> = {
+/** What tells the runs of a feature apart. Activities, routes and commands take it with the statements of `runsOf`. */
+type RunKind<R extends Run, Owner> = {
   kind: 'sync' | 'export';
-  owners: { lock: Finds<Owner, string>; findById: Finds<Owner, number>; lockById: Finds<Owner, number> };
-  ownerOf(run: Run): number;
+  owners: Owners<Owner>;
+  ownerOf(run: R): number;
   /** Makes a run of the columns of its row. */
-  toRun(columns: never): Run;
-  /** What a cancellation sets in a row `r`, and a statement about the rows that it `canceled`, by their ids. */
-  canceled: { set: string; afterwards?: string };
+  toRun(columns: never): R;
+  /** What the claim of a run sets in its row `r`, with values from $3 on; null: nothing. */
+  claimed(columns: never, owner: Owner): { set: string; values?: unknown[] } | null;
+  /**
+   * Which of an owner's last runs covers a scheduled time $3, with more values from $4 on: a condition, which run comes
+   * first, and what else is set in it.
+   */
+  covering: { where: string; order?: string; set?: string };
+  /**
+   * What a cancellation sets in a row `r`, a statement about the rows that it `canceled`, by their ids, and one after
+   * all runs of an owner $2 were canceled.
+   */
+  canceled: { set: string; afterwards?: string; ofOwner?: string };
   /** A condition on the accepted runs of the schedule that end when their owner is paused; default: all. */
   hasNotBegun?: string;
+  /** A statement at the end of a run $2. */
+  ended?: string;
 };
 
 /** Returns the statements of one kind of runs. */
-export function runsOf<Run, NewRun extends object, Owner>({
-  kind,
-  owners,
-  ownerOf,
-  toRun,
-  canceled,
-  hasNotBegun = 'true',
-}: RunKind<Run, Owner>) {
-  const { table, owner } = STORED_JOBS[kind];
-  const reads = readsOf(kind, toRun);
-  const cancelWhere = (tx: Queryable, where: string, values: unknown[]) =>
-    tx.query(
-      `WITH canceled AS (
-         UPDATE ${table} r SET state = 'canceled', waits_until = NULL, ${canceled.set}
-         WHERE entity_id = $1 AND ${where} RETURNING id)
-       ${canceled.afterwards ?? 'SELECT FROM canceled'}`,
-      values,
-    );
-
-  /** Holds a run until the transaction ends. Null when another generation has taken over, or it has ended. */
-  async function lock(tx: Tx, key: JobKey, states?: string[]): Promise<Run | null> {
-    const row = await lockJob<never>(tx, kind, key, { states });
-    return row && toRun(row);
-  }
-
-  async function lockOwner(tx: Tx, entityId: number, jobId: number): Promise<Owner | null> {
-    const run = await reads.findById(tx, entityId, jobId);
-    return run && owners.lockById(tx, entityId, ownerOf(run));
-  }
-
-  return {
-    kind,
-    owners,
-    ownerOf,
-
-    /** Null: the owner has a run for that scheduled time already. */
-    async insert(tx: Queryable, entityId: number, run: NewRun): Promise<Run | null> {
-      const given = Object.entries(run).filter(([, value]) => value !== undefined);
-      const columns = given.map(([name]) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
-      return readRow(
-        await tx.query(
-          `INSERT INTO ${table} (entity_id, identifier, ${columns.join(', ')})
-           VALUES ($1, $2, ${columns.map((_, index) => `$${index + 3}`).join(', ')})
-           ON CONFLICT (entity_id, ${owner}, scheduled_for) DO NOTHING RETURNING *`,
-          [entityId, newIdentifier('run'), ...given.map(([, value]) => value as unknown)],
-        ),
-        toRun,
-      );
-    },
-
-    ...reads,
-
-    lock,
-
-    /** Holds the owner of a run, and returns it; null if it is deleted, or there is no such run. */
-    lockOwner,
-
-    /** As `lock`, and holds its owner before it, as claims and cancellations do. */
-    async lockWithOwner(tx: Tx, key: JobKey): Promise<{ run: Run; owner: Owner | null } | null> {
-      const owner = await lockOwner(tx, key.entityId, key.jobId);
-      const run = await lock(tx, key);
-      return run && { run, owner };
-    },
-
-    /** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
-    async cancel(tx: Queryable, entityId: number, identifier: string): Promise<Run | false | null> {
-      const row = await lockJobToCancel<{ id: number; state: string }>(tx, kind, entityId, identifier);
-      if (!row) return row;
-      await cancelWhere(tx, 'id = $2', [entityId, row.id]);
-      return toRun(row as never);
-    },
-
-    /** Cancels the runs of an owner's schedule that have not begun, or all that have not ended. */
-    async cancelOf(tx: Queryable, entityId: number, ownerId: number, which: 'scheduled' | 'all'): Promise<void> {
-      const some = `state = 'accepted' AND cause = 'schedule' AND ${hasNotBegun}`;
-      const all = `state IN ('accepted', 'running')`;
-      await cancelWhere(tx, `${owner} = $2 AND ${which === 'all' ? all : some}`, [entityId, ownerId]);
-    },
-  };
+export function runsOf<R extends Run, NewRun extends object, Owner>(kind: RunKind<R, Owner>) {
+  const reads = readsOf(kind);
+  return { ...kind, ...reads, ...locksOf(kind, reads.findById), ...changesOf<R, NewRun, Owner>(kind) };
 }
+
+export type Runs<R extends Run, Owner> = Omit<ReturnType<typeof runsOf<R, object, Owner>>, 'insert'>;
 
 /** On a run that was asked for and has not begun. */
 export const IS_WAITING = `state = 'accepted' AND cause = 'request'`;
 
-export type Runs<Run, Owner> = Omit<ReturnType<typeof runsOf<Run, object, Owner>>, 'insert'>;
+/** On a run that counts the scheduled time $3. */
+export const IS_COUNTED = '(coalesce(scheduled_for = $3, false) OR $3 = ANY (covers))';
 
-function readsOf<Run>(kind: 'sync' | 'export', toRun: (columns: never) => Run) {
+/** Maximum number of last runs among which one that has not begun, or could cover a time that is due, is found. */
+const LAST_RUNS = 50;
+
+function readsOf<R extends Run, Owner>({ kind, toRun }: RunKind<R, Owner>) {
   const { table, owner } = STORED_JOBS[kind];
   return {
-    async find(db: Queryable, entityId: number, identifier: string): Promise<Run | null> {
+    async find(db: Queryable, entityId: number, identifier: string): Promise<R | null> {
       const values = [entityId, identifier];
       return readRow(await db.query(`SELECT * FROM ${table} WHERE entity_id = $1 AND identifier = $2`, values), toRun);
     },
 
-    async findById(db: Queryable, entityId: number, id: number): Promise<Run | null> {
+    async findById(db: Queryable, entityId: number, id: number): Promise<R | null> {
       return readRow(await db.query(`SELECT * FROM ${table} WHERE entity_id = $1 AND id = $2`, [entityId, id]), toRun);
     },
 
@@ -125,7 +91,7 @@ function readsOf<Run>(kind: 'sync' | 'export', toRun: (columns: never) => Run) {
       entityId: number,
       ownerId: number,
       { offset, limit }: { offset: number; limit: number },
-    ): Promise<Run[]> {
+    ): Promise<R[]> {
       return readRows(
         await db.query(
           `SELECT * FROM ${table} WHERE entity_id = $1 AND ${owner} = $2 ORDER BY id DESC OFFSET $3 LIMIT $4`,
@@ -158,6 +124,136 @@ function readsOf<Run>(kind: 'sync' | 'export', toRun: (columns: never) => Run) {
         [entityId, ownerId, ...values],
       );
       return rows[0]?.identifier ?? null;
+    },
+  };
+}
+
+type FindById<R> = (db: Queryable, entityId: number, id: number) => Promise<R | null>;
+
+function locksOf<R extends Run, Owner>(
+  { kind, owners, ownerOf, toRun, claimed }: RunKind<R, Owner>,
+  findById: FindById<R>,
+) {
+  /** Holds a run until the transaction ends. Null when another generation has taken over, or it has ended. */
+  async function lock(tx: Tx, key: JobKey, states?: string[]): Promise<R | null> {
+    const row = await lockJob<never>(tx, kind, key, { states });
+    return row && toRun(row);
+  }
+
+  async function lockOwner(tx: Tx, entityId: number, jobId: number): Promise<Owner | null> {
+    const run = await findById(tx, entityId, jobId);
+    return run && owners.lockById(tx, entityId, ownerOf(run));
+  }
+
+  return {
+    lock,
+
+    /** As `lock`, and holds its owner before it, as claims and cancellations do; null for a deleted owner. */
+    async lockWithOwner(tx: Tx, key: JobKey): Promise<{ run: R; owner: Owner | null } | null> {
+      const owner = await lockOwner(tx, key.entityId, key.jobId);
+      const run = await lock(tx, key);
+      return run && { run, owner };
+    },
+
+    /** As `claimJob`; null also if the owner is deleted. `first` is done in the transaction that holds the owner. */
+    async claim(
+      tx: Tx,
+      entityId: number,
+      jobId: number,
+      workflowRunId: string,
+      first?: (owner: Owner) => Promise<void>,
+    ): Promise<R | null> {
+      const owner = await lockOwner(tx, entityId, jobId);
+      if (!owner) return null;
+      await first?.(owner);
+      const row = await claimJob(tx, kind, { entityId, jobId }, workflowRunId);
+      const also = row && claimed(row as never, owner);
+      if (!also) return row && toRun(row as never);
+      return readRow(
+        await tx.query(
+          `UPDATE ${STORED_JOBS[kind].table} r SET ${also.set} WHERE entity_id = $1 AND id = $2 RETURNING *`,
+          [entityId, jobId, ...(also.values ?? [])],
+        ),
+        toRun,
+      );
+    },
+  };
+}
+
+function changesOf<R extends Run, NewRun extends object, Owner>({
+  kind,
+  toRun,
+  covering,
+  canceled,
+  hasNotBegun = 'true',
+  ended,
+}: RunKind<R, Owner>) {
+  const { table, owner } = STORED_JOBS[kind];
+  const cancelWhere = (tx: Queryable, where: string, values: unknown[]) =>
+    tx.query(
+      `WITH canceled AS (
+         UPDATE ${table} r SET state = 'canceled', waits_until = NULL, ${canceled.set}
+         WHERE entity_id = $1 AND ${where} RETURNING id)
+       ${canceled.afterwards ?? 'SELECT FROM canceled'}`,
+      values,
+    );
+
+  return {
+    /** Null: the owner has a run for that scheduled time already. */
+    async insert(tx: Queryable, entityId: number, run: NewRun): Promise<R | null> {
+      const given = Object.entries(run).filter(([, value]) => value !== undefined);
+      const columns = given.map(([member]) => columnName(member));
+      return readRow(
+        await tx.query(
+          `INSERT INTO ${table} (entity_id, identifier, ${columns.join(', ')})
+           VALUES ($1, $2, ${columns.map((_, index) => `$${index + 3}`).join(', ')})
+           ON CONFLICT (entity_id, ${owner}, scheduled_for) DO NOTHING RETURNING *`,
+          [entityId, newIdentifier('run'), ...given.map(([, value]) => value as unknown)],
+        ),
+        toRun,
+      );
+    },
+
+    /** Counts a scheduled time as covered by another run; false if none covers it. One scan back along the owner's runs. */
+    async cover(
+      tx: Queryable,
+      entityId: number,
+      ownerId: number,
+      scheduledFor: Date,
+      ...values: unknown[]
+    ): Promise<boolean> {
+      const { where, order = 'id', set } = covering;
+      const { rowCount } = await tx.query(
+        `UPDATE ${table} SET covers = CASE WHEN ${IS_COUNTED} THEN covers ELSE covers || $3::timestamptz END
+           ${set === undefined ? '' : `, ${set}`}
+         WHERE entity_id = $1 AND id = (
+           SELECT id FROM (SELECT * FROM ${table} WHERE entity_id = $1 AND ${owner} = $2 ORDER BY id DESC LIMIT ${LAST_RUNS}) last_runs
+           WHERE ${where} ORDER BY ${order} LIMIT 1)`,
+        [entityId, ownerId, scheduledFor, ...values],
+      );
+      return rowCount === 1;
+    },
+
+    /** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
+    async cancel(tx: Queryable, entityId: number, identifier: string): Promise<R | false | null> {
+      const row = await lockJobToCancel<{ id: number; state: string }>(tx, kind, entityId, identifier);
+      if (!row) return row;
+      await cancelWhere(tx, 'id = $2', [entityId, row.id]);
+      return toRun(row as never);
+    },
+
+    /** Cancels the runs of an owner's schedule that have not begun, or all that have not ended: the owner is deleted. */
+    async cancelOf(tx: Queryable, entityId: number, ownerId: number, which: 'scheduled' | 'all'): Promise<void> {
+      const some = `state = 'accepted' AND cause = 'schedule' AND ${hasNotBegun}`;
+      const all = `state IN ('accepted', 'running')`;
+      await cancelWhere(tx, `${owner} = $2 AND ${which === 'all' ? all : some}`, [entityId, ownerId]);
+      if (which === 'all' && canceled.ofOwner) await tx.query(canceled.ofOwner, [entityId, ownerId]);
+    },
+
+    /** Ends a locked run. */
+    async end(tx: Queryable, run: R, end: JobEnd): Promise<void> {
+      await endRun(tx, kind, run, end);
+      if (ended) await tx.query(ended, [run.entityId, run.id]);
     },
   };
 }

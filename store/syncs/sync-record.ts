@@ -68,24 +68,13 @@ type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'>
     { alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts> }
   >;
 
-export function toSync(columns: SyncColumns): Sync {
-  const {
-    sorId,
-    destinationId,
-    destinationStream,
-    destinationKey,
-    pausedAt,
-    pausedReason,
-    createdBy,
-    creatorUid,
-    ...sync
-  } = columns;
+export function toSync(sync: SyncColumns): Sync {
+  const { sorId, destinationId, destinationStream: stream, destinationKey: key } = sync;
   return {
     ...sync,
     alerts: { ...sync.alerts, connections: sync.alerts.connections ?? [] }, // stored before there were any
-    destination:
-      sorId === null ? { connectionId: destinationId!, stream: destinationStream!, key: destinationKey! } : { sorId },
-    paused: pauseOf({ pausedAt, pausedReason }),
-    createdBy: creatorOf({ createdBy, creatorUid }),
+    destination: sorId === null ? { connectionId: destinationId!, stream: stream!, key: key! } : { sorId },
+    paused: pauseOf(sync),
+    createdBy: creatorOf(sync),
   };
 }

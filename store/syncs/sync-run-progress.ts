@@ -1,8 +1,12 @@
 import { storableJson } from '../../domain/attributes/json-value.ts';
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
+import { columnName } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
-import type { RunProgress, SampleRecord, SyncRun } from './sync-run-record.ts';
+import { PROGRESS_COLUMNS, type RunProgress, type SampleRecord, type SyncRun } from './sync-run-record.ts';
+
+const PROGRESS = Object.entries(PROGRESS_COLUMNS) as [keyof RunProgress, string][];
+const SET_PROGRESS = PROGRESS.map(([, column], index) => `${columnName(column)} = $${index + 3}`).join(', ');
 
 /** In the transaction of the records that it counts: something came, so the source is well. */
 export async function updateRunProgress(
@@ -11,31 +15,8 @@ export async function updateRunProgress(
   progress: RunProgress,
 ): Promise<void> {
   await tx.query(
-    `UPDATE sync_runs SET is_begun = true, position = $3, records_read = $4, records_written = $5, records_unchanged = $6,
-       records_ignored = $7, records_failed = $8, unnamed = $9, errors_by_type = $10, bytes = $11, unmapped_fields = $12,
-       batches_taken = $13, records_taken = $14, lanes_done = $15, share = $16, odd_cursors = $17, suspicious_ids = $18,
-       answered = 0, ${NO_TROUBLE}
-     WHERE entity_id = $1 AND id = $2`,
-    [
-      entityId,
-      id,
-      progress.position,
-      progress.read,
-      progress.written,
-      progress.unchanged,
-      progress.ignored,
-      progress.failed,
-      progress.unnamed,
-      progress.errorsByType,
-      progress.bytes,
-      progress.unmappedFields,
-      progress.batchesTaken,
-      progress.recordsTaken,
-      progress.lanesDone,
-      progress.share,
-      progress.oddCursors,
-      progress.suspiciousIds,
-    ],
+    `UPDATE sync_runs SET is_begun = true, answered = 0, ${SET_PROGRESS}, ${NO_TROUBLE} WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, ...PROGRESS.map(([member]) => progress[member])],
   );
 }
 

@@ -2,8 +2,8 @@ import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
 import { type FailureColumns, failureOf, type MailColumns, mailOf, type Row } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import type { ErrorCounts } from '../imports/import-lanes.ts';
-
-export type RunState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
+import type { Run } from '../jobs/runs.ts';
+import type { Tables } from '../schema.ts';
 
 /** Counts of records; read is the sum of the others. */
 export type RecordCounts = { read: number; written: number; unchanged: number; ignored: number; failed: number };
@@ -22,6 +22,26 @@ export type RunProgress = RecordCounts &
     }
   >;
 
+/** The column of each member of a run's progress. */
+export const PROGRESS_COLUMNS = {
+  read: 'recordsRead',
+  written: 'recordsWritten',
+  unchanged: 'recordsUnchanged',
+  ignored: 'recordsIgnored',
+  failed: 'recordsFailed',
+  errorsByType: 'errorsByType',
+  bytes: 'bytes',
+  share: 'share',
+  unnamed: 'unnamed',
+  position: 'position',
+  unmappedFields: 'unmappedFields',
+  batchesTaken: 'batchesTaken',
+  recordsTaken: 'recordsTaken',
+  lanesDone: 'lanesDone',
+  oddCursors: 'oddCursors',
+  suspiciousIds: 'suspiciousIds',
+} as const satisfies Record<keyof RunProgress, keyof Tables['sync_runs']>;
+
 /** What a dry run would change of a record, some of which are shown. */
 export type SampleRecord = {
   /** The record's ordinal, from 1. */
@@ -35,50 +55,32 @@ export type SampleRecord = {
   message?: string;
 };
 
-export type SyncRun = Row<
-  'sync_runs',
-  | 'entityId'
-  | 'id'
-  | 'identifier'
-  | 'syncId'
-  | 'cause'
-  | 'scheduledFor'
-  | 'dryRun'
-  | 'dryRunRecords'
-  | 'fresh'
-  | 'removalsConfirmed'
-  | 'rootId'
-  | 'state'
-  | 'stage'
-  | 'generation'
-  | 'receivedAt'
-  | 'startedAt'
-  | 'endedAt'
-  | 'cursorBefore'
-  | 'isBegun'
-  | 'isRead'
-  | 'answered'
-  | 'removed'
-  | 'missingFields'
-  | 'tries'
-  | 'failingSince'
-  | 'fault'
-  | 'waitsUntil',
-  {
+export type SyncRun = Run &
+  Row<
+    'sync_runs',
+    | 'syncId'
+    | 'cause'
+    | 'dryRun'
+    | 'dryRunRecords'
+    | 'fresh'
+    | 'removalsConfirmed'
+    | 'rootId'
+    | 'cursorBefore'
+    | 'isBegun'
+    | 'isRead'
+    | 'answered'
+    | 'removed'
+    | 'missingFields'
+  > & {
     schemaChange: SchemaChange | null;
     sample: SampleRecord[] | null;
-    /** What there is to be mailed; null: nothing. */
     alert: RunAlert | null;
-  }
-> & {
-  /** Scheduled times that it stands for besides its own. */
-  missed: number;
-  progress: RunProgress;
-  /** `held`: there were too many; `skipped`: it is unknown what vanished. */
-  removal: { state: 'done' | 'held' | 'skipped'; reason: string | null } | null;
-  failure: { status: string; message: string } | null;
-  mail: { state: MailState; tries: number; reason: string | null } | null;
-};
+    /** Scheduled times that it stands for besides its own. */
+    missed: number;
+    progress: RunProgress;
+    /** `held`: there were too many; `skipped`: it is unknown what vanished. */
+    removal: { state: 'done' | 'held' | 'skipped'; reason: string | null } | null;
+  };
 
 /** `fields`: the source has lost fields that the mapping names. */
 export type RunAlert = 'failed' | 'paused' | 'recovered' | 'records' | 'held' | 'fields';
@@ -92,70 +94,17 @@ export type NewRun = Pick<SyncRun, 'syncId' | 'cause'> &
 export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> &
   FailureColumns &
   MailColumns<MailState> &
-  Row<
-    'sync_runs',
-    | 'covers'
-    | 'removal'
-    | 'removalReason'
-    | 'recordsRead'
-    | 'recordsWritten'
-    | 'recordsUnchanged'
-    | 'recordsIgnored'
-    | 'recordsFailed'
-  > &
-  Omit<RunProgress, keyof RecordCounts>;
+  Row<'sync_runs', 'covers' | 'removal' | 'removalReason'> &
+  Pick<Tables['sync_runs'], (typeof PROGRESS_COLUMNS)[keyof RunProgress]>;
 
-export function toRun(columns: RunColumns): SyncRun {
-  const {
-    covers,
-    removal,
-    removalReason,
-    failureStatus,
-    failure,
-    mailState,
-    mailTries,
-    mailReason,
-    recordsRead,
-    recordsWritten,
-    recordsUnchanged,
-    recordsIgnored,
-    recordsFailed,
-    errorsByType,
-    bytes,
-    share,
-    unnamed,
-    position,
-    unmappedFields,
-    batchesTaken,
-    recordsTaken,
-    lanesDone,
-    oddCursors,
-    suspiciousIds,
-    ...run
-  } = columns;
+export function toRun(run: RunColumns): SyncRun {
+  const progress = Object.entries(PROGRESS_COLUMNS).map(([member, column]) => [member, run[column]]);
   return {
     ...run,
-    missed: covers.length,
-    progress: {
-      read: recordsRead,
-      written: recordsWritten,
-      unchanged: recordsUnchanged,
-      ignored: recordsIgnored,
-      failed: recordsFailed,
-      errorsByType,
-      bytes,
-      share,
-      unnamed,
-      position,
-      unmappedFields,
-      batchesTaken,
-      recordsTaken,
-      lanesDone,
-      oddCursors,
-      suspiciousIds,
-    },
-    removal: removal && { state: removal, reason: removalReason },
-    failure: failureOf({ failureStatus, failure }),
-    mail: mailOf({ mailState, mailTries, mailReason }),
+    missed: run.covers.length,
+    progress: Object.fromEntries(progress) as RunProgress,
+    removal: run.removal && { state: run.removal, reason: run.removalReason },
+    failure: failureOf(run),
+    mail: mailOf(run),
   };
 }

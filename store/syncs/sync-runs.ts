@@ -1,24 +1,42 @@
 // The runs of syncs.
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow, readRows, type Row } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { claimJob, endRun, type JobEnd } from '../jobs/jobs.ts';
 import { IS_WAITING, runsOf } from '../jobs/runs.ts';
 import type { Sync } from './sync-record.ts';
-import { findSyncById, lockSync, lockSyncById } from './syncs.ts';
 import { type NewRun, type RunColumns, type SyncRun, toRun } from './sync-run-record.ts';
+import { syncs } from './syncs.ts';
 
 export const syncRuns = runsOf<SyncRun, NewRun, Sync>({
   kind: 'sync',
-  owners: { lock: lockSync, findById: findSyncById, lockById: lockSyncById },
+  owners: syncs,
   ownerOf: ({ syncId }) => syncId,
   toRun,
+  /**
+   * A run that begins takes the cursor of its sync. One that had begun, and was taken from a lost workflow, goes on from
+   * its own: no later run may see before it what it has seen.
+   */
+  claimed: ({ isBegun, fresh, rootId }: RunColumns) =>
+    isBegun || fresh || rootId !== null
+      ? null
+      : { set: 'cursor_before = (SELECT cursor FROM syncs s WHERE s.entity_id = $1 AND s.id = r.sync_id)' },
+  // One that reads all that was due by then: it has not begun yet, or began since.
+  covering: {
+    where: `NOT dry_run AND root_id IS NULL AND state <> 'canceled' AND (started_at IS NULL OR started_at >= $3)`,
+  },
   canceled: {
-    // A run with a batch on its way ends once the outcomes of that batch are recorded.
+    // A run with a batch on its way ends once the outcomes of that batch are recorded, or its sync is deleted.
     set: `canceled_at = now(), ended_at = CASE WHEN NOT EXISTS (
       SELECT FROM sync_batches b WHERE b.entity_id = r.entity_id AND b.run_id = r.id) THEN now() END`,
     afterwards: 'DELETE FROM sync_pinned_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id',
+    ofOwner: `WITH ended AS (
+       UPDATE sync_runs SET ended_at = now() WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled' AND ended_at IS NULL
+       RETURNING id)
+     DELETE FROM sync_batches b USING ended WHERE b.entity_id = $1 AND b.run_id = ended.id`,
   },
+  // The next run reads again what the destination has not answered of the last batch.
+  ended: `WITH unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
+     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2`,
 });
 export const {
   insert: insertRun,
@@ -26,34 +44,11 @@ export const {
   findById: findRunById,
   list: listRuns,
   lock: lockRun,
-  lockOwner: lockSyncOf,
-  lockWithOwner: lockRunAndSync,
+  claim: claimRun,
   cancel: cancelRun,
+  cancelOf: cancelRunsOf,
+  end: updateRunEnded,
 } = syncRuns;
-
-/** Among so many of the last runs is whichever has not begun. */
-const LAST_RUNS = 50;
-
-/**
- * Counts a scheduled time as covered by a run that reads all that was due by then: one that has not begun yet, or began
- * since. False where there is none.
- */
-export async function coverScheduledTime(
-  tx: Queryable,
-  entityId: number,
-  syncId: number,
-  scheduledFor: Date,
-): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `UPDATE sync_runs SET covers = CASE WHEN scheduled_for = $3 OR $3 = ANY (covers) THEN covers ELSE covers || $3::timestamptz END
-     WHERE entity_id = $1 AND id = (
-       SELECT id FROM (SELECT * FROM sync_runs WHERE entity_id = $1 AND sync_id = $2 ORDER BY id DESC LIMIT ${LAST_RUNS}) last_runs
-       WHERE NOT dry_run AND root_id IS NULL AND state <> 'canceled' AND (started_at IS NULL OR started_at >= $3)
-       ORDER BY id LIMIT 1)`,
-    [entityId, syncId, scheduledFor],
-  );
-  return rowCount === 1;
-}
 
 /** The last run of each of some syncs, dry runs left out, by the sync's id. */
 export async function findLastRuns(db: Queryable, entityId: number, syncIds: number[]): Promise<Map<number, SyncRun>> {
@@ -92,23 +87,6 @@ export function findRunUnderWay(db: Queryable, entityId: number, syncId: number)
   return syncRuns.findIdentifier(db, entityId, syncId, isUnderWay);
 }
 
-/**
- * As `claimJob`: a run that had begun, and was taken from a lost workflow, goes on first, since what it has seen must
- * not be seen by a later one in between. One that begins takes the cursor of its sync. `tx` holds the sync.
- */
-export async function claimRun(tx: Tx, entityId: number, id: number, workflowRunId: string): Promise<SyncRun | null> {
-  const row = await claimJob<RunColumns>(tx, 'sync', { entityId, jobId: id }, workflowRunId);
-  if (!row || row.isBegun || row.fresh || row.rootId !== null) return row && toRun(row);
-  return readRow(
-    await tx.query(
-      `UPDATE sync_runs r SET cursor_before = (SELECT cursor FROM syncs s WHERE s.entity_id = $1 AND s.id = r.sync_id)
-     WHERE entity_id = $1 AND id = $2 RETURNING *`,
-      [entityId, id],
-    ),
-    toRun,
-  );
-}
-
 /** Locks a run whose batch is on its way: the outcomes count also if the run was canceled meanwhile. */
 export function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
   return lockRun(tx, key, ['running', 'canceled']);
@@ -124,36 +102,6 @@ export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syn
       [entityId, syncId],
     ),
     toRun,
-  );
-}
-
-/** Ends a locked run. What the destination has not answered of its last batch is read again by the next run. */
-export async function updateRunEnded(tx: Queryable, run: SyncRun, end: JobEnd): Promise<void> {
-  await endRun(tx, 'sync', run, end);
-  await tx.query(
-    `WITH unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
-     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2`,
-    [run.entityId, run.id],
-  );
-}
-
-/**
- * Cancels the scheduled runs that have not begun, or all that are under way, with their batches: the sync is deleted.
- */
-export async function cancelRunsOf(
-  tx: Queryable,
-  entityId: number,
-  syncId: number,
-  which: 'scheduled' | 'all',
-): Promise<void> {
-  await syncRuns.cancelOf(tx, entityId, syncId, which);
-  if (which === 'scheduled') return;
-  await tx.query(
-    `WITH ended AS (
-       UPDATE sync_runs SET ended_at = now() WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled' AND ended_at IS NULL
-       RETURNING id)
-     DELETE FROM sync_batches b USING ended WHERE b.entity_id = $1 AND b.run_id = ended.id`,
-    [entityId, syncId],
   );
 }
 

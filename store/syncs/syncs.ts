@@ -1,10 +1,16 @@
 // Syncs, and what callers say of them.
-import { readRows, type Row } from '../core/camel-row.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { ownersOf } from '../jobs/run-owners.ts';
 import { type NewSync, type Sync, toSync } from './sync-record.ts';
 
+export const syncs = ownersOf<Sync>({
+  table: 'syncs',
+  toOwner: toSync,
+  held: 'UPDATE',
+  isScheduled: 'o.schedule IS NOT NULL',
+});
 export const {
   list: listSyncs,
   count: countSyncs,
@@ -14,8 +20,7 @@ export const {
   lockById: lockSyncById,
   updatePaused,
   updateFailures,
-  updateScheduledUntil,
-} = ownersOf<Sync>({ table: 'syncs', read: (result) => readRows(result, toSync), lock: 'UPDATE' });
+} = syncs;
 
 const LIVING = 's.entity_id = $1 AND s.deleted_at IS NULL';
 

@@ -1,7 +1,6 @@
 import type { JobKey } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
-import { lockExporterById } from '../../../store/exports/data-exporters.ts';
 import type { ExportRun, NewExportRun } from '../../../store/exports/export-run-record.ts';
 import { claimExportRun, findExportRunById, insertExportRun } from '../../../store/exports/export-runs.ts';
 import type { TestStore } from '../core/database.ts';
@@ -26,13 +25,10 @@ export async function storedExportRun(
 /** Claims a run as a workflow does; null where it has to wait. */
 export function claimed(
   { db }: TestStore,
-  { entityId, id, exporterId }: ExportRun,
+  { entityId, id }: ExportRun,
   workflow = 'workflow',
 ): Promise<ExportRun | null> {
-  return write(db, async (tx) => {
-    const exporter = await lockExporterById(tx, entityId, exporterId);
-    return exporter && claimExportRun(tx, exporter, id, workflow);
-  });
+  return write(db, (tx) => claimExportRun(tx, entityId, id, workflow));
 }
 
 export function keyOf({ entityId, id: jobId, generation }: ExportRun): JobKey {

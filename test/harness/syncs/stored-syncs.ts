@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../store/core/database.ts';
 import type { NewSync, Sync } from '../../../store/syncs/sync-record.ts';
-import type { NewRun, RunState, SyncRun } from '../../../store/syncs/sync-run-record.ts';
+import type { NewRun, SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { insertRun } from '../../../store/syncs/sync-runs.ts';
 import { insertSync } from '../../../store/syncs/syncs.ts';
 import type { World } from '../core/world.ts';
@@ -40,7 +40,7 @@ export async function storedSync(
 export async function storedRun(
   tx: Queryable,
   { entityId, id }: Sync,
-  { state, daysAgo = 0, ...run }: { state: RunState; daysAgo?: number } & Partial<NewRun>,
+  { state, daysAgo = 0, ...run }: { state: SyncRun['state']; daysAgo?: number } & Partial<NewRun>,
 ): Promise<SyncRun> {
   const inserted = (await insertRun(tx, entityId, { syncId: id, cause: 'request', ...run }))!;
   await tx.query(

@@ -197,7 +197,7 @@ test('a data exporter that is deactivated leaves a run under way alone, and none
       ...(scheduledFor ? { scheduledFor } : {}),
     }))!;
   const running = await insert('schedule', new Date('2026-01-01T03:00:00Z'));
-  await write(store.db, (tx) => claimExportRun(tx, exporter, running.id, 'workflow'));
+  await write(store.db, (tx) => claimExportRun(tx, exporter.entityId, running.id, 'workflow'));
   const [due, byHand] = [await insert('schedule', new Date('2026-01-02T03:00:00Z')), await insert('request')];
   expect(resultOf(await put(`${id}/deactivate`))).toMatchObject({ active: false });
   const runs = await Promise.all(

@@ -17,7 +17,7 @@ export async function insertSampleExportRuns(tx: Tx, exporter: DataExporter): Pr
   const { entityId, id: exporterId } = exporter;
   const [end, scheduledFor] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-02T03:00:00Z')];
   const asked = (await insertExportRun(tx, entityId, { exporterId, cause: 'request', window: { start: null, end } }))!;
-  const ended = (await claimExportRun(tx, exporter, asked.id, 'workflow'))!;
+  const ended = (await claimExportRun(tx, entityId, asked.id, 'workflow'))!;
   await insertExportRecords(tx, entityId, ended.id, ['logs']);
   const [record] = await listExportRecords(tx, entityId, [ended.id]);
   await endRun(tx, 'export', ended, { state: 'finished', failure: null, alert: null });

@@ -9,7 +9,7 @@ import type { ExportRun } from '../../../store/exports/export-run-record.ts';
 import {
   cancelExportRun,
   cancelExportRunsOf,
-  coverExportTime,
+  exportRuns,
   listExportRuns,
   lockExportRun,
 } from '../../../store/exports/export-runs.ts';
@@ -43,8 +43,7 @@ const [MONDAY, TUESDAY, WEDNESDAY] = [
 ];
 const at = (day: Date, hour: number) => new Date(day.getTime() + hour * 3_600_000);
 const scheduled = (day: Date) => storedExportRun(store, exporter, day, { cause: 'schedule', scheduledFor: at(day, 3) });
-const cover = (day: Date, hour = 3) =>
-  coverExportTime(store.db, exporter.entityId, exporter.id, { scheduledFor: at(day, hour), windowEnd: day });
+const cover = (day: Date, hour = 3) => exportRuns.cover(store.db, exporter.entityId, exporter.id, at(day, hour), day);
 const finish = (run: ExportRun) => endRun(store.db, 'export', run, { state: 'finished', failure: null, alert: null });
 const moveCursor = (until: Date) =>
   updateExportedUntil(store.db, exporter.entityId, exporter.id, { until, startedAt: until });

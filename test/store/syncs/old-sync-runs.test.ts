@@ -7,7 +7,7 @@ import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import { insertLogLines } from '../../../store/syncs/sync-log.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import { upsertRecords } from '../../../store/syncs/sync-records.ts';
-import type { RunState, SyncRun } from '../../../store/syncs/sync-run-record.ts';
+import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { deleteSync } from '../../../store/syncs/syncs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 
 /** A run with a row in each table that tells of it. */
-async function runWithAll(sync: Sync, state: RunState, daysAgo = 0): Promise<SyncRun> {
+async function runWithAll(sync: Sync, state: SyncRun['state'], daysAgo = 0): Promise<SyncRun> {
   return write(store.db, async (tx) => {
     const run = await storedRun(tx, sync, { state, daysAgo });
     await insertImportErrors(tx, sync.entityId, run.id, [
