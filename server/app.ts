@@ -5,6 +5,8 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { refuse } from '../domain/core/refusal.ts';
 import { SharedBudget } from '../domain/core/semaphore.ts';
+import { upsertInternalError } from '../store/jobs/internal-errors.ts';
+import { HeavyReads } from './analytics/heavy-reads.ts';
 import {
   type Limits,
   LIMITS,
@@ -12,10 +14,7 @@ import {
   type ServerDependencies,
   type ServerSettings,
 } from './dependencies.ts';
-import { StreamedLists } from './http/streamed-lists.ts';
-import { HeavyReads } from './analytics/heavy-reads.ts';
 import { FeedInboxBudget } from './feed/feed-inbox-budget.ts';
-import { KeptFileQuota } from './imports/kept-file-quota.ts';
 import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
 import { AdmissionLimit } from './http/admission-limit.ts';
@@ -30,17 +29,18 @@ import { logRequests } from './http/request-log.ts';
 import { traceRequests } from './http/request-trace.ts';
 import type { Route } from './http/route.ts';
 import { authenticate, authorise, serveRoute } from './http/serve-route.ts';
+import { StreamedLists } from './http/streamed-lists.ts';
 import { refuseUnknownPaths } from './http/unknown-path.ts';
 import { boundUnverifiedBodies } from './http/unverified-bodies.ts';
 import { uploadBudget } from './http/upload-budget.ts';
 import { refuseWhileEnding } from './http/while-ending.ts';
-import { recordFailedRequests } from './jobs/record-failed-requests.ts';
+import { KeptFileQuota } from './imports/kept-file-quota.ts';
 import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { LiveCalls } from './tracking/live-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
-import { WriteKeys } from './tracking/write-keys.ts';
 import { callWriter } from './tracking/write-calls.ts';
+import { WriteKeys } from './tracking/write-keys.ts';
 
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
 export async function buildServer(
@@ -145,5 +145,21 @@ function newApp(
 async function protectBrowsers(app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  });
+}
+
+/**
+ * Counts requests that ended in an internal error, and records them for those who look for what needs attention (law
+ * 11).
+ */
+function recordFailedRequests(app: FastifyInstance, { db, metrics }: Pick<ServerDependencies, 'db' | 'metrics'>): void {
+  app.addHook('onResponse', async (request, reply) => {
+    if (reply.statusCode !== 500) return;
+    const step = `${request.method} ${request.routeOptions.url ?? 'unknown'}`;
+    metrics.countInternalError({ kind: 'request', step });
+    const entityId = request.caller?.entityId ?? request.trackingTarget?.entityId ?? null;
+    await upsertInternalError(db, { entityId, kind: 'request', job: '', step }, request.id).catch((error: unknown) =>
+      request.log.warn({ error: internalErrorOf(error) }, 'an internal error is not recorded'),
+    );
   });
 }

@@ -1,17 +1,63 @@
-import { JobGone } from '../../domain/jobs/job.ts';
+import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
+import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';
+import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
+import { findExternalId } from '../../store/accounts/entities.ts';
 import { type Tx, write } from '../../store/core/database.ts';
+import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
+import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { type AttemptKey, lockAttempt } from '../../store/exports/export-run-progress.ts';
+import type { ExportDefinition, ExportRun } from '../../store/exports/export-run-record.ts';
+import { findExportRunById } from '../../store/exports/export-runs.ts';
+import { exporterAccess } from '../../store/exports/exporter-access.ts';
+import { isSameBucket } from '../../store/exports/same-bucket.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { StepScope } from '../jobs/step-scope.ts';
-import type { ExportJob } from './job.ts';
-import type { OpenBucket } from './open-bucket.ts';
 import type { SliceSessions } from './source.ts';
+
+/** A run with its exporter, as they stood when an attempt at its files began. */
+export type ExportJob = { run: ExportRun; definition: ExportDefinition; exporter: DataExporter };
+
+/**
+ * A run that was claimed; null when another generation has taken over, or its exporter is deleted. It may have ended.
+ */
+export async function findExportJob(
+  { db }: Pick<Dependencies, 'db'>,
+  { entityId, jobId, generation }: JobClaim,
+): Promise<ExportJob | null> {
+  const run = await findExportRunById(db, entityId, jobId);
+  if (run?.generation !== generation || !run.definition) return null;
+  const exporter = await findExporterById(db, entityId, run.exporterId);
+  return exporter && { run, definition: run.definition, exporter };
+}
 
 /** An attempt at the files of a run, with its bucket open. */
 export type OpenAttempt = ExportJob & OpenBucket & { key: AttemptKey; scope: StepScope };
 
 /** The same with what it reads by; whatever is no slice is asked in the first. */
 export type Attempt = OpenAttempt & { sessions: SliceSessions };
+
+/** How often a bucket's final refusal is tried in all: rights take a moment to spread. */
+export const BUCKET_FINAL_TRIES = 3;
+
+export type OpenBucket = { bucket: ExportBucket; secrets: ExporterSecrets };
+
+/**
+ * The bucket of a run, and its exporter's secrets. Refuses with `source_refused` where the exporter has another one by
+ * now.
+ */
+export async function openBucketOf(
+  deps: Pick<Dependencies, 'db' | 'secrets' | 'outside'>,
+  job: ExportJob,
+  signal: AbortSignal,
+): Promise<OpenBucket> {
+  if (!isSameBucket(job.definition, job.exporter) || job.definition.encryptionType !== job.exporter.encryptionType) {
+    throw sourceRefusal('source_refused', 'The exporter was changed while the run was under way: run it again');
+  }
+  const { entityId, id } = job.exporter;
+  const secrets = await openExporterSecrets(deps.db, deps.secrets, entityId, id);
+  const access = exporterAccess(job.exporter, secrets, await findExternalId(deps.db, entityId));
+  return { bucket: openExportBucket(access, { ...deps.outside, signal }), secrets };
+}
 
 /** A transaction that holds the run; throws `JobGone` where it is no longer this attempt's. */
 export function writeHeld<T>(

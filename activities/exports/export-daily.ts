@@ -1,30 +1,36 @@
-import { Context } from '@temporalio/activity';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
-import type { ExportBucket } from '../../connectors/s3/export-bucket.ts';
-import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import {
+  APPEND_ONLY,
+  EXPORT_DATA_TYPES,
+  exportDataType,
+  type ExportDataType,
+} from '../../domain/exports/export-data-type.ts';
 import { exportMail, type ExportReport } from '../../domain/exports/export-mail.ts';
-import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import { type JobClaim, JobGone, type JobKey, type JobRef } from '../../domain/jobs/job.ts';
 import { findUser } from '../../store/accounts/users.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { insertExportRecords, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
 import {
+  type ExportRecord,
+  insertExportRecords,
+  listExportRecords,
+  updateLateRows,
+} from '../../store/exports/export-files.ts';
+import {
+  addLateRowsFound,
   type AttemptKey,
-  findFinishedBefore,
   isAttemptCurrent,
   keepKeyHash,
-  listRunsToClean,
+  listLastWindows,
   raiseAttempt,
-  updateCleaned,
 } from '../../store/exports/export-run-progress.ts';
-import type { ExportRun } from '../../store/exports/export-run-record.ts';
+import type { ExportDefinition, ExportRun } from '../../store/exports/export-run-record.ts';
 import { countExportedRows, exportRuns, findExportRunById, listLateRows } from '../../store/exports/export-runs.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
-import { isSameBucket } from '../../store/exports/same-bucket.ts';
+import { countLate } from '../../store/exports/export-sources.ts';
 import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
@@ -35,12 +41,18 @@ import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
 import { openStepScope, type StepScope } from '../jobs/step-scope.ts';
-import { type Attempt, type OpenAttempt, writeHeld } from './attempt.ts';
+import {
+  type Attempt,
+  BUCKET_FINAL_TRIES,
+  findExportJob,
+  type OpenAttempt,
+  type OpenBucket,
+  openBucketOf,
+  writeHeld,
+} from './attempt.ts';
 import { endExportRun } from './export-end.ts';
-import { type ExportJob, findExportJob, typesOf } from './job.ts';
-import { lookForLateRows } from './late.ts';
-import { BUCKET_FINAL_TRIES, type OpenBucket, openBucketOf } from './open-bucket.ts';
-import { makeManifest, manifestBody, manifestKey, publish } from './publish.ts';
+import { cleanEnded, cleanRunsBefore, publish } from './publish.ts';
+import { scopeOf } from './source.ts';
 import { writeType } from './type-files.ts';
 
 export type ExportDailySteps = ReturnType<typeof exportDailySteps>;
@@ -217,6 +229,12 @@ async function beginAttempt(deps: Dependencies, claim: JobClaim): Promise<Attemp
   return key;
 }
 
+/** Returns the types of data that a run writes, each once, in the order in which it writes them. */
+function typesOf({ exportedData }: Pick<ExportDefinition, 'exportedData'>): ExportDataType[] {
+  const types = new Set(exportedData.map(exportDataType));
+  return EXPORT_DATA_TYPES.filter((type) => types.has(type));
+}
+
 async function exportAll(deps: Dependencies, given: OpenAttempt): Promise<void> {
   await given.bucket.abortUnfinished(given.definition.folder);
   await cleanRunsBefore(deps, given);
@@ -243,6 +261,54 @@ async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
   await publish(deps, attempt);
 }
 
+/** Number of an exporter's last windows that are read again. */
+const WINDOWS = 7;
+
+/**
+ * Counts rows of earlier windows that were not visible when these were exported: committed later than a write may, or
+ * came in by other ways. Their windows are to be exported again; the run shows how many.
+ */
+async function lookForLateRows(deps: Dependencies, attempt: Attempt): Promise<void> {
+  const { run } = attempt;
+  if (run.window.kind === 'happened') return;
+  const ids = await listLastWindows(deps.db, run.entityId, run.exporterId, { before: run.window.end, limit: WINDOWS });
+  for (const id of ids) {
+    const earlier = await findExportRunById(deps.db, run.entityId, id);
+    // The window that this run exports again is whole now.
+    if (earlier && !isSameWindow(earlier, run)) await lookAtRun(deps, attempt, earlier);
+  }
+}
+
+function isSameWindow({ window: one }: ExportRun, { window: other }: ExportRun): boolean {
+  return one.start?.getTime() === other.start?.getTime() && one.end.getTime() === other.end.getTime();
+}
+
+async function lookAtRun(deps: Dependencies, attempt: Attempt, earlier: ExportRun): Promise<void> {
+  const scope = await scopeOf(deps.db, earlier);
+  for (const record of await listExportRecords(deps.db, earlier.entityId, [earlier.id])) {
+    if (record.snapshot === null || !APPEND_ONLY.has(record.dataType)) continue;
+    attempt.scope.throwIfEnding();
+    await noteLate(
+      deps,
+      attempt,
+      record,
+      await countLate(attempt.sessions[0], record.dataType, scope, record.snapshot),
+    );
+  }
+}
+
+async function noteLate(
+  deps: Dependencies,
+  { key }: Attempt,
+  record: ExportRecord,
+  lateRows: number | null,
+): Promise<void> {
+  await writeHeld(deps, key, async (tx) => {
+    const more = await updateLateRows(tx, key.entityId, record, lateRows);
+    if (more > 0) await addLateRowsFound(tx, key, more);
+  });
+}
+
 /**
  * One key encrypts all files of a run: readers have one, and no manifest tells which file has which. Refuses with
  * `source_refused` where the exporter has been given another one since the run's first attempt.
@@ -256,108 +322,4 @@ async function refuseAnotherKey(
   const isSame = await writeHeld(deps, key, (tx) => keepKeyHash(tx, key, hash));
   if (!isSame)
     throw sourceRefusal('source_refused', 'The encryption_key was changed while the run was under way: run it again');
-}
-
-type Cleaned = Pick<ExportJob, 'run' | 'exporter' | 'definition'>;
-
-/** Cleans up after runs that ended before this one: canceled ones, failed ones, ones whose worker died. */
-async function cleanRunsBefore(deps: Dependencies, { run, exporter, bucket, scope }: OpenAttempt): Promise<void> {
-  for (const id of await listRunsToClean(deps.db, run.entityId, run.exporterId)) {
-    scope.throwIfEnding();
-    const earlier = await findExportRunById(deps.db, run.entityId, id);
-    if (!earlier?.definition) continue;
-    const job = { run: earlier, definition: earlier.definition, exporter };
-    // Nothing of another run's can be unfinished: this one is the only one that runs.
-    if (isSameBucket(job.definition, exporter)) {
-      await bucket.abortUnfinished(job.definition.folder);
-      await cleanRun(deps, job, bucket);
-    }
-    await write(deps.db, (tx) => updateCleaned(tx, { entityId: run.entityId, jobId: id }));
-  }
-}
-
-/**
- * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the
- * run stays as it ended.
- */
-async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<void> {
-  const job = await findExportJob(deps, claim);
-  if (!job || job.run.state === 'running' || job.run.attempt === 0) return;
-  const { entityId, jobId } = claim;
-  const open = await openBucketOf(deps, job, Context.current().cancellationSignal).catch(nullWhereRefused);
-  if (!open) return;
-  try {
-    await cleanRun(deps, job, open.bucket);
-    deps.boundary('export: after the old was removed');
-    await write(deps.db, (tx) => updateCleaned(tx, { entityId, jobId }));
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    deps.log.warn(
-      { entityId, run: job.run.identifier, ...internalErrorOf(error) },
-      'what an export left behind stays for now',
-    );
-  } finally {
-    open.bucket.close();
-  }
-}
-
-function nullWhereRefused(error: unknown): null {
-  if (error instanceof Refusal) return null;
-  throw error;
-}
-
-/**
- * Removes the files of a run's folder that its manifest does not name. Files of later runs stay: they are in folders of
- * higher numbers. Files that count by our own notes stay, too: a reader of the bucket may have moved or damaged the
- * manifest.
- */
-async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket): Promise<void> {
-  const { folder } = job.definition;
-  if (job.run.state !== 'finished') await takeManifestBack(deps, job, bucket);
-  const named = new Set([...(await keysNamed(bucket, folder)), ...(await keysThatCount(deps, job))]);
-  const old: string[] = [];
-  for await (const { key } of bucket.list(folder)) {
-    const generation = Number(/^\/(\d{4,})\//.exec(key.slice(folder.length))?.[1] ?? Number.POSITIVE_INFINITY);
-    if (generation <= job.run.attempt && !named.has(key)) old.push(key);
-  }
-  if (old.length > 0) await bucket.delete(old);
-}
-
-/** A run that ended between its manifest and its end has not taken the place of what was there before. */
-async function takeManifestBack(
-  deps: Dependencies,
-  { run, exporter, definition }: Cleaned,
-  bucket: ExportBucket,
-): Promise<void> {
-  const key = manifestKey(definition.folder);
-  if ((await readManifest(bucket, key))?.run !== run.identifier) return;
-  const before = await findFinishedBefore(deps.db, run);
-  const earlier = before === null ? null : await findExportRunById(deps.db, run.entityId, before);
-  if (!earlier) {
-    await bucket.delete([key]);
-    return;
-  }
-  const manifest = await makeManifest(deps, earlier, exporter.identifier);
-  await bucket.put(key, manifestBody(manifest), 'application/json');
-}
-
-async function keysNamed(bucket: ExportBucket, folder: string): Promise<Set<string>> {
-  const manifest = await readManifest(bucket, manifestKey(folder));
-  return new Set(manifest?.types.flatMap(({ files }) => files.map(({ key }) => key)));
-}
-
-/** The files of the last run that finished in the folder, up to this one. */
-async function keysThatCount(deps: Dependencies, { run }: Cleaned): Promise<string[]> {
-  const id = run.state === 'finished' ? run.id : await findFinishedBefore(deps.db, run);
-  return id === null ? [] : (await listExportFiles(deps.db, run.entityId, [id])).map(({ key }) => key);
-}
-
-/** Null where there is none, or something else lies in its place. */
-async function readManifest(bucket: ExportBucket, key: string): Promise<ExportManifest | null> {
-  const body = await bucket.readAll(key);
-  try {
-    return body && manifestSchema.parse(JSON.parse(body.toString()));
-  } catch {
-    return null;
-  }
 }

@@ -3,16 +3,16 @@ import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { type ExportBucket, openExportBucket, PATIENCE } from '../../connectors/s3/export-bucket.ts';
-import { DAY_MS } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { shorten } from '../../domain/text/text-limits.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';
-import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import { deletionListName, signDeletionList } from '../../domain/gdpr/deletion-list.ts';
+import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
-import { write } from '../../store/core/database.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { findEntityIdentifier, findExternalId } from '../../store/accounts/entities.ts';
+import { write } from '../../store/core/database.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
@@ -21,8 +21,8 @@ import {
   type ExportDeletion,
   findNextListMs,
   insertDeletionLists,
-  listExportersThatWait,
   listDueLists,
+  listExportersThatWait,
   listLeftLists,
   raiseTries,
   updateListError,
@@ -35,8 +35,8 @@ import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import { cancelSend } from '../../temporal/flows.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { BUCKET_FINAL_TRIES } from '../exports/attempt.ts';
 import { listPendingIdentifiers } from './request-steps.ts';
-import { BUCKET_FINAL_TRIES } from '../exports/open-bucket.ts';
 
 export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & {
   outside: Pick<Dependencies['outside'], 'allow' | 'fetch'>;

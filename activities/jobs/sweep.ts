@@ -1,6 +1,6 @@
-import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, logOfJob } from '../../domain/jobs/job.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
 import { deleteRowsOfDeletedEntities } from '../../store/accounts/deleted-entities-across-entities.ts';
 import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
@@ -10,8 +10,8 @@ import { deleteNotedFile, listNotedFiles } from '../../store/core/file-deletions
 import type { Files, StoredFile } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/across-entities.ts';
-import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
 import { listUnnamedFiles } from '../../store/imports/pinned-files-across-entities.ts';
+import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
 import {
   endCampaigns,
   listRunningJobs,
@@ -40,11 +40,11 @@ import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts'
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { foldDayCounts } from '../../store/tracking/fold-day-counts.ts';
 import { isJobHeld, startJob, startReports, wakeFeed, wakeSegments } from '../../temporal/flows.ts';
+import { repairSchedules } from '../../temporal/schedules.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { doAll } from '../core/do-all.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { repairSchedules } from '../../temporal/schedules.ts';
-import { settleRunsOf } from '../syncs/abandoned-batches.ts';
+import { settleRunsOf } from '../syncs/deliver.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 export const GRACE_SECONDS = 5;

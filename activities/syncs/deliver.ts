@@ -1,10 +1,10 @@
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
-import { quote, shorten } from '../../domain/text/text-limits.ts';
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportError, showJson } from '../../domain/imports/import-error.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
+import { quote, shorten } from '../../domain/text/text-limits.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
   deleteBatch,
@@ -18,19 +18,25 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import { findKnownRecords, upsertSending } from '../../store/syncs/sync-records.ts';
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { lockRun, lockRunOfBatch } from '../../store/syncs/sync-runs.ts';
-import { findSyncById, updateSyncCursor } from '../../store/syncs/syncs.ts';
+import { lockRun, lockRunOfBatch, lockRunsWithAbandonedBatches } from '../../store/syncs/sync-runs.ts';
+import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
-import type { SyncJob } from './job.ts';
+import type { RunScope, SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
-import { countRecords, decideOutcomes, progressAfter, progressTaken, type RecordOutcome, shareOf } from './outcomes.ts';
+import {
+  countRecords,
+  decideOutcomes,
+  progressAfter,
+  progressTaken,
+  type RecordOutcome,
+  recordOutcomes,
+  shareOf,
+} from './outcomes.ts';
 import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { recordOutcomes } from './record-outcomes.ts';
-import type { RunScope } from './scope.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
@@ -414,4 +420,29 @@ function deliveryError(
     originalLine: rootLine,
     customerHash: null,
   };
+}
+
+/**
+ * Counts what canceled runs had on its way, and ends them. Call it before the next run of the sync begins, which would
+ * otherwise read and send the records again as if they had never been sent. `tx` holds the sync.
+ */
+export async function settleAbandonedBatches(
+  tx: Tx,
+  deps: Pick<Dependencies, 'secrets' | 'boundary'>,
+  sync: Sync,
+): Promise<void> {
+  for (const run of await lockRunsWithAbandonedBatches(tx, sync.entityId, sync.id))
+    await noteUnknown(tx, deps, { sync, run });
+}
+
+/** The same, by itself. */
+export async function settleRunsOf(
+  deps: Pick<Dependencies, 'db' | 'secrets' | 'boundary'>,
+  entityId: number,
+  syncId: number,
+): Promise<void> {
+  await write(deps.db, async (tx) => {
+    const sync = await lockSyncById(tx, entityId, syncId);
+    if (sync) await settleAbandonedBatches(tx, deps, sync);
+  });
 }

@@ -19,19 +19,18 @@ import { changesOf, checkAgain, checkBatch, type CheckedBatch, type CheckedRecor
 import { cursorBehind, cursorToNote, isErasedNamed } from './cursor.ts';
 import { erasedAmong } from './erased.ts';
 import type { Gathered, SyncItem } from './items.ts';
-import type { SyncJob } from './job.ts';
+import type { RunScope, SyncJob } from './job.ts';
 import {
   countRecords,
   decideOutcomes,
   progressAfter,
   progressTaken,
   type RecordOutcome,
+  recordOutcomes,
   shareOf,
   type Taken,
 } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import { recordOutcomes } from './record-outcomes.ts';
-import type { RunScope } from './scope.ts';
 
 /**
  * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that

@@ -2,9 +2,9 @@ import type { Json, SourceRecord, WriteOutcome } from '../../connectors/core/con
 import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
-import { shorten } from '../../domain/text/text-limits.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
@@ -16,9 +16,8 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
-import type { SyncEnds, SyncJob } from './job.ts';
+import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
-import type { RunScope } from './scope.ts';
 
 /** Maximum numbers of values that one transaction removes, and of records of another destination at once. */
 const MAX_VALUES = 20_000;

@@ -1,12 +1,16 @@
-import type { Batch, Cursor, Field } from '../../connectors/core/contract.ts';
+import { type Batch, BATCH_BYTES, type Cursor, type Field } from '../../connectors/core/contract.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
+import type { Mapping, SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { UNTOLD } from '../../domain/syncs/schema-change.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
+import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
+import { listErrorsAfter, type StoredImportError } from '../../store/imports/import-errors.ts';
 import { updateRunFromStart, updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun, syncRuns } from '../../store/syncs/sync-runs.ts';
+import { findSyncById } from '../../store/syncs/syncs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -14,17 +18,37 @@ import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
-import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
-import { deliverPending } from './deliver.ts';
+import { deliverPending, settleAbandonedBatches, settleRunsOf } from './deliver.ts';
 import { endSyncRun } from './end.ts';
-import { gather, type Gathered, oneAhead } from './items.ts';
-import { findJob, openEnds, secretsOf, type SyncEnds, type SyncJob } from './job.ts';
+import type { Gathered, SyncItem } from './items.ts';
+import { openScope, type RunScope, secretsOf, type SyncEnds, type SyncJob } from './job.ts';
+import { openConnection } from './open-connection.ts';
 import { RecordMapper } from './record-mapper.ts';
-import { readErrors } from './redrive.ts';
 import { removeVanished } from './removal.ts';
 import { lookAtSchema, schemaRefusal, takeWhileRead } from './schema.ts';
-import { openScope, type RunScope } from './scope.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
+
+/** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
+async function findJob(
+  { db }: Pick<Dependencies, 'db'>,
+  { entityId, jobId, generation }: JobClaim,
+): Promise<SyncJob | null> {
+  const run = await findRunById(db, entityId, jobId);
+  if (run?.state !== 'running' || run.generation !== generation) return null;
+  const sync = await findSyncById(db, entityId, run.syncId);
+  return sync && { run, sync, key: { entityId, jobId, generation } };
+}
+
+async function openEnds(deps: Dependencies, { sync }: SyncJob): Promise<SyncEnds> {
+  const { entityId, destination } = sync;
+  if ('sorId' in destination && !(await findSorById(deps.db, entityId, destination.sorId))) {
+    throw new Refusal(409, 'sor_deleted', 'The System of Record that it writes to was deleted: make another sync');
+  }
+  return {
+    source: await openConnection(deps, entityId, sync.connectionId),
+    destination: 'sorId' in destination ? null : await openConnection(deps, entityId, destination.connectionId),
+  };
+}
 
 /**
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run
@@ -140,6 +164,60 @@ async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: 
   }
 }
 
+/** Two batches of the source at most, or what comes to so many values. */
+const MAX_BYTES = 2 * BATCH_BYTES;
+
+/**
+ * Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning
+ * of the next.
+ */
+async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
+  let held: Gathered | null = null;
+  for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
+    if (held && fields) {
+      yield held;
+      held = null;
+    }
+    if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done, oddCursors };
+    else {
+      held = {
+        items: [...held.items, ...items],
+        bytes: held.bytes + bytes,
+        cursor,
+        fields: held.fields,
+        done,
+        oddCursors: held.oddCursors + oddCursors,
+      };
+    }
+    if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
+    yield held;
+    held = null;
+  }
+  if (held) yield held;
+}
+
+/** How many values a record has, or so: as many as the first one. */
+function valuesOf({ items }: Gathered, { fields, otherFields }: Mapping): number {
+  if (otherFields === 'drop') return Math.max(1, fields.filter((field) => !('drop' in field)).length);
+  const first = items.find((item) => item.kind === 'record');
+  return Math.max(1, first ? Object.keys(first.record).length : 1);
+}
+
+/** The same, each but the first made while the one before it is used. */
+async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    for (let next = items.next(); ;) {
+      const { value, done } = await next;
+      if (done) return;
+      next = items.next();
+      next.catch(() => undefined); // the next turn throws it
+      yield value;
+    }
+  } finally {
+    await items.return(undefined).catch(() => undefined);
+  }
+}
+
 /** A source may say nothing for long: where its records can't be written, it is not waited for. */
 async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
   try {
@@ -205,6 +283,45 @@ function batchesOf(deps: Dependencies, job: SyncJob, { source }: SyncEnds, scope
   if (run.rootId !== null) return readErrors(deps, sync.entityId, run.rootId, cursor);
   const { stream, mode, cursorField } = sync;
   return source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor }, scope.context);
+}
+
+/** Where a re-drive is: the line of the last error that it took. */
+type RedriveCursor = { line: number };
+
+/** Yields the records of a run's errors that came no more since, as a source: those that are stored whole. */
+async function* readErrors(
+  { db }: Pick<Dependencies, 'db'>,
+  entityId: number,
+  rootId: number,
+  cursor: Cursor | null,
+): AsyncGenerator<Omit<Batch, 'items'> & { items: SyncItem[] }> {
+  let after = (cursor as RedriveCursor | null)?.line ?? 0;
+  for (;;) {
+    const page = await listErrorsAfter(db, entityId, rootId, { isOpen: true }, after);
+    if (page.length === 0) return;
+    after = page.at(-1)!.line;
+    const items = page.flatMap((error) => toItem(error) ?? []);
+    yield {
+      items,
+      bytes: page.reduce((sum, { raw }) => sum + Buffer.byteLength(raw ?? ''), 0),
+      cursor: { line: after },
+    };
+  }
+}
+
+/** Null where no record can be made of what was kept: it was malformed, too long, or is an erased person's. */
+function toItem({ errorType, stage, raw, line }: StoredImportError): SyncItem | null {
+  if (stage === 'parsing' || raw === null) return null;
+  try {
+    return {
+      kind: 'record',
+      record: JSON.parse(raw) as SourceRecord,
+      rootLine: line,
+      wasNamed: errorType !== 'INVALID_CUSTOMER_ID',
+    };
+  } catch {
+    return null;
+  }
 }
 
 /** Where this run goes on; where it begins, too. */

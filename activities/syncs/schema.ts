@@ -25,9 +25,8 @@ import { updateRunBegun, updateSchemaChange } from '../../store/syncs/sync-run-p
 import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { updateKnownFields, updateReadFields } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { SyncEnds, SyncJob } from './job.ts';
+import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
-import type { RunScope } from './scope.ts';
 import { storable } from './stored-size.ts';
 
 /**

@@ -20,12 +20,11 @@ import { cursorBehind, cursorToNote } from './cursor.ts';
 import { deliverBatch } from './deliver.ts';
 import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
-import type { SyncEnds, SyncJob } from './job.ts';
+import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { AttributeLanes } from './lanes.ts';
 import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
 import { outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
-import type { RunScope } from './scope.ts';
 
 /** A batch, and what could be made of it while the one before it was written. */
 export type PreparedBatch = { batch: Gathered; checked: CheckedBatch | null };

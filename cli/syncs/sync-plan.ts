@@ -1,4 +1,5 @@
 /** Plans what files of syncs would change on the server. */
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Document,
   isAlias,
@@ -10,14 +11,15 @@ import {
   type ParsedNode,
   visit,
 } from 'yaml';
-import type { BodyOf, Client, Sync } from '../../api/client.ts';
+import { type BodyOf, type Client, stringify, type Sync } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
+import { SYNC_MEMBERS } from '../../domain/syncs/sync-members.ts';
 import type { CommandContext, ProcessIo } from '../core/command-context.ts';
+import { nearestOf } from '../core/nearest.ts';
 import { readText } from '../core/read-text.ts';
 import { printable } from '../core/table.ts';
-import { type Change, changesBetween } from './definition-changes.ts';
 import { listSyncEnds, resolveEnd, type SyncEnds } from './sync-ends.ts';
-import { parsePath, type Path, unknownMembers } from './sync-members.ts';
 import { definitionOf, listSyncs } from './sync-record.ts';
 
 /** The planned change of a sync. */
@@ -247,4 +249,52 @@ function offsetOf(document: Parsed, path: Path): number {
     }
   }
   return offset;
+}
+
+/** The path to a member: names, and indexes of elements. */
+export type Path = (string | number)[];
+
+/** Returns members that no sync has, such as typos. */
+function unknownMembers(value: unknown, path: Path = []): { path: Path; message: string }[] {
+  if (Array.isArray(value)) return value.flatMap((element, index) => unknownMembers(element, [...path, index]));
+  const place = path.filter((step) => typeof step === 'string').join('.');
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(SYNC_MEMBERS, place)) return [];
+  const known: readonly string[] = SYNC_MEMBERS[place as keyof typeof SYNC_MEMBERS];
+  return Object.entries(value).flatMap(([member, inner]) => {
+    const at = [...path, member];
+    if (known.includes(member)) return unknownMembers(inner, at);
+    return [{ path: at, message: `${sayPath(at)}: is unknown${nearestOf(member, known)}` }];
+  });
+}
+
+export function sayPath(path: Path): string {
+  return path.join('.');
+}
+
+/** Reads a path as `sayPath` and the server write it. */
+function parsePath(element: string): Path {
+  return element.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+}
+
+/** A member that differs; undefined if it is missing. */
+type Change = { path: string; before: unknown; after: unknown };
+
+/** Returns the differences between two JSON values, by the innermost members that both have. */
+function changesBetween(before: unknown, after: unknown, path: Path = []): Change[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const length = Math.max(before.length, after.length);
+    return Array.from({ length }, (_, index) => changesBetween(before[index], after[index], [...path, index])).flat();
+  }
+  if (!isObject(before) || !isObject(after)) return [{ path: sayPath(path), before, after }];
+  const members = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...members].flatMap((member) => changesBetween(before[member], after[member], [...path, member]));
+}
+
+export function sayValueChange(name: string, before: unknown, after: unknown): string {
+  return `${name}: ${sayValue(before)} → ${sayValue(after)}`;
+}
+
+function sayValue(value: unknown): string {
+  return value === null || value === undefined ? '(nothing)' : stringify(value);
 }

@@ -4,8 +4,7 @@ import type { Client } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { printable } from '../core/table.ts';
-import { sayValueChange } from './definition-changes.ts';
-import { type PlannedSync, planSyncs, type SyncPlan } from './sync-plan.ts';
+import { type PlannedSync, planSyncs, sayValueChange, type SyncPlan } from './sync-plan.ts';
 
 type DiffOptions = { delete?: true };
 type ApplyOptions = DiffOptions & YesOption;

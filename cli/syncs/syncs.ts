@@ -3,18 +3,30 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { Document } from 'yaml';
 import { type Client, type FoundSyncRun, type SampledRecord, stringify, type Sync } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { sayChange } from '../../domain/syncs/schema-change.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
+import { nearestOf } from '../core/nearest.ts';
 import { printable, table } from '../core/table.ts';
+import type { Terminal } from '../core/terminal.ts';
 import { writeOut } from '../core/write-out.ts';
+import { errorCounts, suspiciousIds } from '../imports/error-counts.ts';
 import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from '../imports/error-list.ts';
 import { hasEnded } from '../imports/import-status.ts';
-import { addRunCommands, printRuns, RUN, RUNS_SHOWN, type RunsOfCommand, sayStarted } from '../jobs/runs.ts';
-import { sayValueChange } from './definition-changes.ts';
-import { reportRun, runExitStatus, shownRun } from './run-status.ts';
+import type { Shown } from '../jobs/follow.ts';
+import {
+  addRunCommands,
+  printRuns,
+  RUN,
+  RUNS_SHOWN,
+  type RunsOfCommand,
+  sayStarted,
+  troubleLines,
+  waitOf,
+} from '../jobs/runs.ts';
 import { listSyncEnds, nameEnd } from './sync-ends.ts';
-import { planSyncs } from './sync-plan.ts';
-import { definitionOf, findSync, listSyncs } from './sync-record.ts';
+import { planSyncs, sayValueChange } from './sync-plan.ts';
+import { definitionOf, listSyncs } from './sync-record.ts';
 
 /** Control characters that YAML does not escape, and a terminal obeys. */
 const C1 = /[\x7f-\x9f]/g;
@@ -319,4 +331,122 @@ function changesOf({ changes = [], record, message }: SampledRecord): string[] {
   if (record !== undefined && record !== null) lines.push(stringify(record));
   if (message !== undefined) lines.push(message);
   return lines.length > 0 ? lines : [''];
+}
+
+/**
+ * Returns the exit status for a run that has ended: 0 if it finished, no record failed and no removal was held back,
+ * else 2.
+ */
+function runExitStatus({ state, records, removal }: FoundSyncRun): number {
+  return state === 'finished' && records.failed === 0 && removal?.state !== 'held' ? 0 : 2;
+}
+
+/** Describes a run's state or result for people. */
+function reportRun(run: FoundSyncRun, terminal: Terminal): string {
+  const {
+    run_id: id,
+    state,
+    records: { read, written, unchanged, ignored, failed },
+  } = run;
+  const lines = run.dry_run ? ['dry run: nothing was written'] : [];
+  const counted = `${read} ${read === 1 ? 'record' : 'records'} read`;
+  lines.push(`${state}: ${counted}, ${written} written, ${unchanged} unchanged, ${ignored} ignored, ${failed} failed`);
+  lines.push(...suspiciousIds(run.suspicious_ids, 'records'));
+  if (ignored > 0) lines.push('of ignored records the values that have an attribute were written');
+  if (run.missing_fields.length > 0) {
+    lines.push(
+      `the source does not tell of these fields of the mapping: ${run.missing_fields.map(printable).join(', ')}`,
+    );
+  }
+  if (run.odd_cursors > 0) {
+    lines.push(
+      `records whose cursor value is NaN, infinite, or over a day ahead, which each run reads again: ${run.odd_cursors}`,
+    );
+  }
+  if (run.redrive_of !== null) lines.push(`a re-drive of ${run.redrive_of}`);
+  if (run.missed > 0) lines.push(`it stands for ${run.missed} more scheduled times, which passed meanwhile`);
+  if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');
+  lines.push(...troubleLines(run));
+  lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
+  lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
+  if (hasEnded(run) && run.open !== null && run.open < ignored + failed) {
+    lines.push('', `still open: ${run.open} (records failed and ignored that no re-drive has brought)`);
+  }
+  return lines.join('\n');
+}
+
+function removalLines({ sync_id: sync, removed, removal }: FoundSyncRun, { command }: Terminal): string[] {
+  const lines =
+    removed > 0 ? [`removed: ${removed} ${removed === 1 ? 'record' : 'records'} that the source has no more`] : [];
+  if (removal && removal.reason !== null) lines.push(printable(removal.reason));
+  if (removal?.state === 'held') lines.push(`If they are really gone: ${command} syncs run ${sync} --confirm-removals`);
+  return lines;
+}
+
+function schemaLines(
+  { schema_change: change, unmapped_fields: unmapped, sync_id: sync, state }: FoundSyncRun,
+  { command }: Terminal,
+): string[] {
+  const lines = unmapped.length > 0 ? [`fields without an attribute: ${printable(unmapped.join(', '))}`] : [];
+  if (change !== null && state === 'failed')
+    lines.push(`To accept the fields as they are: ${command} syncs accept-schema ${sync}`);
+  else if (change !== null) lines.push(`the source's fields have changed: ${printable(sayChange(change))}`);
+  return lines;
+}
+
+/** Returns a run's progress, with a bar if its source knows the total. */
+function shownRun(run: FoundSyncRun): Shown {
+  const { progress, expected_end_at: end } = run;
+  const left = end === null ? [] : [`${duration(Date.parse(end) - Date.now())} left`];
+  return {
+    phase: progress === null ? '{text}' : '{bar} {percentage}% | {text}',
+    value: Math.floor((progress ?? 0) * 100),
+    total: 100,
+    text: [...progressOf(run), ...left, elapsed(run)].join(' | '),
+  };
+}
+
+function progressOf(run: FoundSyncRun): string[] {
+  const {
+    state,
+    records: { read, failed },
+    rate,
+    bytes,
+  } = run;
+  const wait = waitOf(run);
+  if (state === 'accepted') return [wait!];
+  const counts = [`${read} records`, ...(failed > 0 ? [`${failed} failed`] : [])];
+  if (wait !== null) return [wait, ...counts];
+  return [...counts, `${Math.round(rate ?? 0)} records/s`, `${(bytes / 2 ** 20).toFixed(1)} MiB`];
+}
+
+/** Returns the time since it began or was requested. */
+function elapsed({ received_at: received, started_at: started, ended_at: ended }: FoundSyncRun): string {
+  const end = ended === null ? Date.now() : Date.parse(ended);
+  return duration(end - Date.parse(started ?? received));
+}
+
+function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(seconds >= 60 ? [`${minutes} min`] : []), `${seconds % 60} s`].join(
+    ' ',
+  );
+}
+
+/** Finds the sync with an identifier, or else with a name. */
+async function findSync(client: Client, given: string): Promise<Sync> {
+  const syncs = await listSyncs(client);
+  const found = syncs.find(({ identifier }) => identifier === given) ?? syncs.find(({ name }) => name === given);
+  return (
+    found ??
+    refuse(
+      404,
+      'no_sync',
+      `There is no sync ${given}${nearestOf(
+        given,
+        syncs.map(({ name }) => name),
+      )}`,
+    )
+  );
 }

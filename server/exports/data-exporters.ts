@@ -1,6 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/exports/data-exporters.ts';
-import { refuse } from '../../domain/core/refusal.ts';
-import { read, write } from '../../store/core/database.ts';
+import { type FieldError, gatherErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { exportDataType } from '../../domain/exports/export-data-type.ts';
+import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
+import { zoneClock } from '../../domain/time/zone-clock.ts';
+import { findEntityZone } from '../../store/accounts/entities.ts';
+import { listAppIds } from '../../store/apps/apps.ts';
+import { listSorIds, listSorNames } from '../../store/attributes/systems-of-records.ts';
+import { type Queryable, read, write } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+import type { DataExporter, ExporterSecrets, NewExporter } from '../../store/exports/data-exporter-record.ts';
 import {
   deleteExporter,
   insertExporter,
@@ -10,14 +19,30 @@ import {
   updateExporter,
 } from '../../store/exports/data-exporters.ts';
 import { cancelExportRunsOf } from '../../store/exports/export-runs.ts';
+import { findDeletionKey } from '../../store/gdpr/export-deletions.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { followExporterSoon } from '../jobs/start-soon.ts';
 import { requireAlertConnections } from '../syncs/connection-record.ts';
 import { checkBucket } from './exporter-check.ts';
-import { changedMembers, readExporter } from './exporter-definition.ts';
-import { knownExporter, listedExporters, revealExporter, showExporter } from './exporter-record.ts';
-import { refuseChangedMeanwhile, storedExporter } from './stored-exporter.ts';
+import { knownExporter, listedExporters, showExporter } from './exporter-record.ts';
+import { refuseChangedMeanwhile, storedExporter, type StoredExporter } from './stored-exporter.ts';
+
+/** The same with its secrets; a deletion key that it lacks is drawn. */
+async function revealExporter(
+  tx: Queryable,
+  secrets: Secrets,
+  exporter: DataExporter,
+  { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
+): Promise<api.RevealedDataExporter> {
+  return {
+    ...(await showExporter(tx, exporter)),
+    aws_access_key_id: accessKeyId,
+    aws_secret_access_key: secretAccessKey,
+    encryption_key: encryptionKey,
+    deletion_key: await findDeletionKey(tx, secrets, exporter),
+  };
+}
 
 const MAX_EXPORTERS = 100;
 
@@ -99,3 +124,270 @@ export const dataExporterRoutes: Route[] = [
   changeExporter,
   deleteTheExporter,
 ];
+
+const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes: 512 * 1024 ** 2 };
+
+/** What a caller says of an exporter, with its secrets. */
+export type Definition = NewExporter & { secrets: ExporterSecrets };
+
+/** The parts by the members of the body that say them. */
+const MEMBERS = {
+  name: 'name',
+  type: 'export_configuration',
+  bucketName: 'bucket_name',
+  subfolder: 'subfolder',
+  region: 'aws_region',
+  endpoint: 'endpoint',
+  accountId: 'aws_account_id',
+  roleName: 'aws_role_name',
+  appIds: 'app_ids',
+  sorIds: 'sor_ids',
+  exportedData: 'exported_data',
+  format: 'format',
+  includeHeaders: 'include_headers',
+  encryptionType: 'encryption_type',
+  partBytes: 'part_bytes',
+  exportsSince: 'export_since',
+  notifyEmails: 'notify_emails',
+  notifyConnections: 'notify_connections',
+  serverSideEncryption: 'server_side_encryption',
+  kmsKeyId: 'kms_key_id',
+  contentMd5: 'content_md5',
+} as const satisfies Record<keyof NewExporter, keyof api.DataExporterChange>;
+
+const SECRET_MEMBERS = {
+  accessKeyId: 'aws_access_key_id',
+  secretAccessKey: 'aws_secret_access_key',
+  encryptionKey: 'encryption_key',
+} as const satisfies Record<keyof ExporterSecrets, keyof api.DataExporterChange>;
+
+/**
+ * An exporter as a caller says it; what is left out is as in `before`, or by default. Refuses, each by its wire
+ * element, all that does not exist or does not go together in what comes of it.
+ */
+async function readExporter(
+  db: Queryable,
+  entityId: number,
+  body: api.DataExporterChange,
+  before: StoredExporter | null,
+): Promise<Definition> {
+  const bucket = {
+    type: or(body.export_configuration, before?.type)!,
+    bucketName: or(body.bucket_name, before?.bucketName)!,
+    region: or(body.aws_region, before?.region) ?? DEFAULTS.region,
+    endpoint: or(body.endpoint, before?.endpoint) ?? null,
+  };
+  const errors: FieldError[] = [];
+  const access = await gatherErrors(errors, () => readAccess(body, bucket, before));
+  const encryption = await gatherErrors(errors, () => readEncryption(body, before));
+  const bucketEncryption = await gatherErrors(errors, () => readBucketEncryption(body, before));
+  const exported = await gatherErrors(errors, () => readExported(db, entityId, body, before));
+  const exportsSince = await gatherErrors(errors, () => readSince(db, entityId, body, before));
+  refuseFields(errors);
+  const { accessKeyId, secretAccessKey, ...account } = access!;
+  const { encryptionKey, encryptionType } = encryption!;
+  return {
+    ...bucket,
+    ...account,
+    ...exported!,
+    ...bucketEncryption!,
+    encryptionType,
+    contentMd5: or(body.content_md5, before?.contentMd5) ?? false,
+    name: or(body.name, before?.name) ?? `Export to ${bucket.bucketName}`,
+    subfolder: or(body.subfolder, before?.subfolder) ?? '',
+    format: or(body.format, before?.format) ?? 'csv',
+    includeHeaders: or(body.include_headers, before?.includeHeaders) ?? false,
+    partBytes: or(body.part_bytes, before?.partBytes) ?? DEFAULTS.partBytes,
+    exportsSince,
+    notifyEmails: or(body.notify_emails, before?.notifyEmails) ?? [],
+    notifyConnections: or(body.notify_connections, before?.notifyConnections) ?? [],
+    secrets: { accessKeyId, secretAccessKey, encryptionKey },
+  };
+}
+
+/** The members of the body that made a difference. */
+function changedMembers(before: StoredExporter, after: Definition): string[] {
+  const open = Object.entries(MEMBERS).filter(
+    ([part]) => !isDeepStrictEqual(before[part as keyof NewExporter], after[part as keyof NewExporter]),
+  );
+  const secret = Object.entries(SECRET_MEMBERS).filter(
+    ([part]) => before.secrets[part as keyof ExporterSecrets] !== after.secrets[part as keyof ExporterSecrets],
+  );
+  return [...open, ...secret].map(([, member]) => member);
+}
+
+/** What is given, where null may be; else what was before. */
+function or<T>(given: T | undefined, before: T | undefined): T | undefined {
+  return given === undefined ? before : given;
+}
+
+type BucketAccess = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoint'>;
+
+type Access = Pick<NewExporter, 'accountId' | 'roleName'> & Omit<ExporterSecrets, 'encryptionKey'>;
+
+function readAccess(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Access {
+  const ofOther = misplaced(body, bucket.type);
+  if (bucket.type === 'aws_account_id') {
+    const accountId = or(body.aws_account_id, before?.accountId) ?? null;
+    const roleName = or(body.aws_role_name, before?.roleName) ?? DEFAULTS.roleName;
+    const without = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
+    refuseFields([...ofOther, ...without]);
+    return { accountId, roleName, accessKeyId: null, secretAccessKey: null };
+  }
+  const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
+  const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
+  const without = Object.entries({ aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey })
+    .filter(([, key]) => key === null)
+    .map(([member]) => missing(member, 'export_configuration aws_secret_key'));
+  refuseFields([
+    ...ofOther,
+    ...(without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before)),
+  ]);
+  return { accountId: null, roleName: null, accessKeyId, secretAccessKey };
+}
+
+const OF_ACCESS = {
+  aws_account_id: ['aws_account_id', 'aws_role_name'],
+  aws_secret_key: ['aws_access_key_id', 'aws_secret_access_key'],
+} as const;
+
+/** What belongs to the other way of access. */
+function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldError[] {
+  const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
+  return OF_ACCESS[other]
+    .filter((member) => typeof body[member] === 'string')
+    .map((member) => ({
+      element: member,
+      message: `is of export_configuration ${other}, and this one is ${type}`,
+    }));
+}
+
+/** Requires a stored secret again if it would be used elsewhere: another user may have given it. */
+function ledElsewhere(
+  body: api.DataExporterChange,
+  after: BucketAccess & Pick<Access, 'accessKeyId'>,
+  before: StoredExporter | null,
+): FieldError[] {
+  if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
+  const leading = (['bucketName', 'region', 'endpoint'] as const)
+    .filter((part) => before[part] !== after[part])
+    .map((part): string => MEMBERS[part]);
+  const changed = before.secrets.accessKeyId === after.accessKeyId ? leading : [...leading, 'aws_access_key_id'];
+  return changed.length === 0
+    ? []
+    : [
+        {
+          element: 'aws_secret_access_key',
+          message: `must be given anew, since ${changed.join(', ')} changed: a stored secret is used nowhere else than where it was given for`,
+        },
+      ];
+}
+
+type BucketEncryption = Pick<NewExporter, 'serverSideEncryption' | 'kmsKeyId'>;
+
+/** A key that was for aws:kms goes with it. */
+function readBucketEncryption(body: api.DataExporterChange, before: StoredExporter | null): BucketEncryption {
+  const serverSideEncryption = or(body.server_side_encryption, before?.serverSideEncryption) ?? null;
+  if (serverSideEncryption === 'aws:kms') {
+    return { serverSideEncryption, kmsKeyId: or(body.kms_key_id, before?.kmsKeyId) ?? null };
+  }
+  if (typeof body.kms_key_id === 'string') refuseMissing('server_side_encryption', 'kms_key_id, and must be aws:kms');
+  return { serverSideEncryption, kmsKeyId: null };
+}
+
+function readEncryption(
+  { encryption_type: type, encryption_key: key }: api.DataExporterChange,
+  before: StoredExporter | null,
+): { encryptionType: string | null; encryptionKey: string | null } {
+  const encryptionType = (type === undefined ? before?.encryptionType : type) || null;
+  if (encryptionType === null) {
+    if (typeof key === 'string') refuseMissing('encryption_type', 'encryption_key');
+    return { encryptionType, encryptionKey: null };
+  }
+  const earlier = before?.encryptionType ?? null;
+  const isSame = earlier?.toUpperCase() === encryptionType.toUpperCase();
+  const encryptionKey = key === undefined && isSame ? before!.secrets.encryptionKey : (key ?? null);
+  if (encryptionKey === null) {
+    if (earlier === null || isSame) return refuseMissing('encryption_key', 'encryption_type');
+    return refuseField('encryption_key', 'must be given anew with another encryption_type');
+  }
+  const error = encryptionKeyError(encryptionType, encryptionKey);
+  if (error !== undefined) refuseField('encryption_key', error);
+  return { encryptionType, encryptionKey };
+}
+
+type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
+
+async function readExported(
+  db: Queryable,
+  entityId: number,
+  { app_ids: apps, sor_ids: sors, ...body }: api.DataExporterChange,
+  before: StoredExporter | null,
+): Promise<Exported> {
+  const exportedData = or(body.exported_data, before?.exportedData)!;
+  const errors: FieldError[] = [];
+  const appIds = apps ? named(errors, 'app_ids', 'app', apps, await listAppIds(db, entityId, apps)) : before!.appIds;
+  const sorIds = sors
+    ? named(errors, 'sor_ids', 'System of Records', sors, await listSorIds(db, entityId, sors))
+    : (before?.sorIds ?? []);
+  refuseFields(errors);
+  const needsSor = exportedData.map(exportDataType).includes('attributes');
+  if (needsSor && (await listSorNames(db, entityId, sorIds)).size === 0) {
+    refuseField('sor_ids', 'must name at least one System of Records, since attributes are exported');
+  }
+  return { appIds, sorIds, exportedData };
+}
+
+/** Returns the ids of these identifiers, each once. Identifiers that name nothing join the errors. */
+function named(
+  errors: FieldError[],
+  element: string,
+  what: string,
+  identifiers: string[],
+  ids: Map<string, number>,
+): number[] {
+  for (const [index, identifier] of identifiers.entries()) {
+    if (!ids.has(identifier)) {
+      errors.push({ element: `${element}.${index}`, message: `names no ${what} of the entity` });
+    }
+  }
+  return [...new Set(identifiers.map((identifier) => ids.get(identifier)!))];
+}
+
+async function readSince(
+  db: Queryable,
+  entityId: number,
+  { export_since: given }: api.DataExporterChange,
+  before: StoredExporter | null,
+): Promise<Date | null> {
+  const earlier = before?.exportsSince ?? null;
+  if (given === undefined) return earlier;
+  const since =
+    given === null ? null : wholeSeconds('at' in given ? given.at : await startOfDay(db, entityId, given.day));
+  const hasRun = before !== null && (before.exportedUntil !== null || before.initialRunAt !== null);
+  if (hasRun && since?.getTime() !== earlier?.getTime()) {
+    refuseField('export_since', 'stays once it has exported: the next export begins where the last one ended');
+  }
+  if (!hasRun && since !== null && since > new Date()) {
+    refuseField('export_since', 'must not be in the future: until then nothing would be exported');
+  }
+  return since;
+}
+
+async function startOfDay(db: Queryable, entityId: number, day: string): Promise<Date> {
+  const clock = zoneClock(await findEntityZone(db, entityId));
+  return new Date(clock.instantOf(Date.parse(`${day}T00:00:00Z`), { gap: 'later' }));
+}
+
+/** As times of exporters are shown. */
+function wholeSeconds(time: Date): Date {
+  return new Date(Math.floor(time.getTime() / 1000) * 1000);
+}
+
+function missing(element: string, reason: string): FieldError {
+  return { element, message: `is required with ${reason}` };
+}
+
+function refuseMissing(element: string, reason: string): never {
+  return refuseField(element, missing(element, reason).message);
+}

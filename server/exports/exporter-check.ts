@@ -7,7 +7,7 @@ import type { Limits, RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances } from '../http/route.ts';
-import type { Definition } from './exporter-definition.ts';
+import type { Definition } from './data-exporters.ts';
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 

@@ -3,11 +3,9 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import { listSorNames, type SorType } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import type { Secrets } from '../../store/core/secrets.ts';
-import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import { findExporter } from '../../store/exports/data-exporters.ts';
 import { listRecentExports, type RecentExport } from '../../store/exports/recent-exports.ts';
-import { findDeletionKey } from '../../store/gdpr/export-deletions.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 
 /** The caller's exporter, found or, with `lockExporter`, held. */
@@ -36,22 +34,6 @@ export async function showExporter(db: Queryable, exporter: DataExporter): Promi
   const [listed] = await listedExporters(db, entityId, [exporter]);
   const exports = await listRecentExports(db, entityId, exporter.id);
   return { ...listed!, ...showSettings(exporter), ...showState(exporter), exports: showExports(exports) };
-}
-
-/** The same with its secrets; a deletion key that it lacks is drawn. */
-export async function revealExporter(
-  tx: Queryable,
-  secrets: Secrets,
-  exporter: DataExporter,
-  { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
-): Promise<api.RevealedDataExporter> {
-  return {
-    ...(await showExporter(tx, exporter)),
-    aws_access_key_id: accessKeyId,
-    aws_secret_access_key: secretAccessKey,
-    encryption_key: encryptionKey,
-    deletion_key: await findDeletionKey(tx, secrets, exporter),
-  };
 }
 
 function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<number, Sor>): api.ListedDataExporter {

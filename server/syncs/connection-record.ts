@@ -1,23 +1,7 @@
-import type * as api from '../../api/syncs/connections.ts';
 import { connectorOf, connectors } from '../../connectors/catalog.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type Connection, findConnection, lockConnection } from '../../store/syncs/connections.ts';
-import { showSettings } from './connection-settings.ts';
-
-export function showConnection(connection: Connection): api.Connection {
-  const { identifier, name, connector, revision } = connection;
-  return {
-    identifier,
-    name,
-    connector,
-    settings: showSettings(connection),
-    revision,
-    created_by: connection.createdBy,
-    created_at: connection.createdAt.toISOString(),
-    updated_at: connection.updatedAt.toISOString(),
-  };
-}
 
 /**
  * Holds connections that are to get alerts until the transaction ends; refuses one that is not there, or takes none.

@@ -89,36 +89,3 @@ export function refuseSecretsElsewhere(
     `must be given anew, since ${leading.join(', ')} changed: a stored secret is sent nowhere else than where it was given for`,
   );
 }
-
-/** What is shown of settings: in the place of each secret, whether it is set. */
-export function showSettings({
-  connector: name,
-  settings,
-  secretNames,
-}: {
-  connector: string;
-  settings: SettingValues;
-  secretNames: string[];
-}): SettingValues {
-  const connector = findConnector(name);
-  const secrets = new Set([...(connector ? secretMembers(connector.settings) : []), ...secretNames]);
-  const markers = [...secrets].map((member) => [member, { set: secretNames.includes(member) }]);
-  return { ...settings, ...(Object.fromEntries(markers) as SettingValues) };
-}
-
-/** The JSON schema of a connector's settings, its secret members `writeOnly`. */
-export function settingsSchema({ settings }: AnyConnector): Record<string, unknown> {
-  const schema = z.toJSONSchema(settings, {
-    io: 'input',
-    unrepresentable: 'any',
-    override: ({ jsonSchema }) => showMarks(jsonSchema),
-  });
-  delete schema.$schema;
-  return schema;
-}
-
-function showMarks(schema: Record<string, unknown>): void {
-  if (schema['secret'] === true) schema['writeOnly'] = true;
-  delete schema['secret'];
-  delete schema['harmless'];
-}

@@ -1,5 +1,6 @@
 import * as api from '../../api/syncs/connections.ts';
-import { connectorOf } from '../../connectors/catalog.ts';
+import { connectorOf, findConnector } from '../../connectors/catalog.ts';
+import { secretMembers } from '../../connectors/core/contract.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listExportersAlerting } from '../../store/exports/data-exporters.ts';
@@ -24,7 +25,7 @@ import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
-import { knownConnection, showConnection } from './connection-record.ts';
+import { knownConnection } from './connection-record.ts';
 import { changedMembers, connectorNamed, readSettings, refuseSecretsElsewhere } from './connection-settings.ts';
 
 const NAME_TAKEN = 'is the name of another connection already';
@@ -132,3 +133,33 @@ export const connectionRoutes: Route[] = [
   changeConnection,
   deleteTheConnection,
 ];
+
+function showConnection(connection: Connection): api.Connection {
+  const { identifier, name, connector, revision } = connection;
+  return {
+    identifier,
+    name,
+    connector,
+    settings: showSettings(connection),
+    revision,
+    created_by: connection.createdBy,
+    created_at: connection.createdAt.toISOString(),
+    updated_at: connection.updatedAt.toISOString(),
+  };
+}
+
+/** What is shown of settings: in the place of each secret, whether it is set. */
+function showSettings({
+  connector: name,
+  settings,
+  secretNames,
+}: {
+  connector: string;
+  settings: SettingValues;
+  secretNames: string[];
+}): SettingValues {
+  const connector = findConnector(name);
+  const secrets = new Set([...(connector ? secretMembers(connector.settings) : []), ...secretNames]);
+  const markers = [...secrets].map((member) => [member, { set: secretNames.includes(member) }]);
+  return { ...settings, ...(Object.fromEntries(markers) as SettingValues) };
+}

@@ -1,7 +1,8 @@
+import { z } from 'zod';
 import * as api from '../../api/syncs/connectors.ts';
 import { connectors } from '../../connectors/catalog.ts';
+import type { AnyConnector } from '../../connectors/core/contract.ts';
 import { type Route, route } from '../http/route.ts';
-import { settingsSchema } from './connection-settings.ts';
 
 const listTheConnectors = route(api.listConnectors, async () => {
   return connectors.map((connector) => ({
@@ -15,3 +16,20 @@ const listTheConnectors = route(api.listConnectors, async () => {
 });
 
 export const connectorRoutes: Route[] = [listTheConnectors];
+
+/** The JSON schema of a connector's settings, its secret members `writeOnly`. */
+function settingsSchema({ settings }: AnyConnector): Record<string, unknown> {
+  const schema = z.toJSONSchema(settings, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => showMarks(jsonSchema),
+  });
+  delete schema.$schema;
+  return schema;
+}
+
+function showMarks(schema: Record<string, unknown>): void {
+  if (schema['secret'] === true) schema['writeOnly'] = true;
+  delete schema['secret'];
+  delete schema['harmless'];
+}

@@ -1,5 +1,6 @@
 import type * as api from '../../api/syncs/syncs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import type { MappedField } from '../../domain/syncs/record-mapping.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { listSorNames } from '../../store/attributes/systems-of-records.ts';
@@ -9,7 +10,6 @@ import type { NewSync, Sync } from '../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findLastRuns } from '../../store/syncs/sync-runs.ts';
 import { findSync } from '../../store/syncs/syncs.ts';
-import { showField } from './sync-mapping.ts';
 
 /** Number of next runs that are shown. */
 const NEXT_RUNS = 3;
@@ -122,4 +122,13 @@ function showSchedule(schedule: SyncSchedule): NonNullable<api.SyncDefinition['s
   return 'cron' in schedule
     ? { cron: schedule.cron, zone: schedule.zone, jitter_seconds: schedule.jitterSeconds }
     : { every_minutes: schedule.everyMinutes, jitter_seconds: schedule.jitterSeconds };
+}
+
+/** The entry as a caller says it. */
+function showField(field: MappedField): Record<string, unknown> {
+  if ('convert' in field && field.convert) {
+    const { convert, ...entry } = field;
+    return { ...entry, ...convert };
+  }
+  return field;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import { type FieldError, gatherErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
-import { mappingErrors } from '../../domain/syncs/mapping-errors.ts';
+import { type GivenMapping, mappingErrors } from '../../domain/syncs/mapping-errors.ts';
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { findUser } from '../../store/accounts/users.ts';
@@ -32,7 +32,6 @@ import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { followSyncSoon } from '../jobs/start-soon.ts';
 import { requireAlertConnections } from './connection-record.ts';
-import { givenMapping } from './sync-mapping.ts';
 import { knownSync, showDefinition, showSync, showSyncs } from './sync-record.ts';
 
 const DEFAULTS = { removalLimit: 50, alerts: { connections: [], failedRecords: null, pauseAfter: 5 } };
@@ -316,3 +315,18 @@ async function forgetWhatChanged(tx: Tx, before: Sync, after: NewSync): Promise<
 }
 
 export const syncRoutes: Route[] = [listTheSyncs, viewSync, createSync, validateSync, changeSync, deleteTheSync];
+
+/** A mapping as it was given. */
+function givenMapping({
+  customer = null,
+  fields = [],
+  other_fields,
+  empty,
+}: NonNullable<api.SyncChange['mapping']>): GivenMapping {
+  return {
+    customer: customer && { field: customer.field, type: customer.type ?? 'user_id' },
+    fields: fields.map(api.givenField),
+    otherFields: other_fields ?? (fields.length === 0 ? 'keep' : 'drop'),
+    empty: empty ?? 'fail',
+  };
+}

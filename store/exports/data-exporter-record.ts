@@ -1,7 +1,7 @@
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
-import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
-import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
+import type { Row } from '../core/camel-row.ts';
 
 /** What a caller says of an exporter; its secrets stand apart. */
 export type NewExporter = {
@@ -62,30 +62,3 @@ export type DataExporter = NewExporter &
       lastRunAt: Date | null;
     }
   > & { paused: { at: Date; reason: string } | null; createdBy: { id: number; uid: string } | null };
-
-/** Columns of data_exporters, with the creator. */
-type ExporterColumns = Omit<DataExporter, 'region' | 'accountId' | 'roleName' | 'paused' | 'createdBy'> &
-  Row<
-    'data_exporters',
-    | 'awsRegion'
-    | 'awsAccountId'
-    | 'awsRoleName'
-    | 'awsAccessKeyId'
-    | 'awsSecretAccessKey'
-    | 'encryptionKey'
-    | 'deletionKey'
-  > &
-  PauseColumns &
-  CreatorColumns;
-
-export function toExporter({
-  // The sealed secrets stay in the row.
-  awsAccessKeyId: _accessKeyId,
-  awsSecretAccessKey: _secretAccessKey,
-  encryptionKey: _encryptionKey,
-  deletionKey: _deletionKey,
-  ...exporter
-}: ExporterColumns): DataExporter {
-  const { awsRegion: region, awsAccountId: accountId, awsRoleName: roleName } = exporter;
-  return { ...exporter, region, accountId, roleName, paused: pauseOf(exporter), createdBy: creatorOf(exporter) };
-}

@@ -1,10 +1,39 @@
 // Exporters, what callers say of them, and their secrets.
-import type { Row } from '../core/camel-row.ts';
+import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { ownersOf } from '../jobs/run-owners.ts';
-import { type DataExporter, type ExporterSecrets, type NewExporter, toExporter } from './data-exporter-record.ts';
+import type { DataExporter, ExporterSecrets, NewExporter } from './data-exporter-record.ts';
+
+/** Columns of data_exporters, with the creator. */
+type ExporterColumns = Omit<DataExporter, 'region' | 'accountId' | 'roleName' | 'paused' | 'createdBy'> &
+  Row<
+    'data_exporters',
+    | 'awsRegion'
+    | 'awsAccountId'
+    | 'awsRoleName'
+    | 'awsAccessKeyId'
+    | 'awsSecretAccessKey'
+    | 'encryptionKey'
+    | 'deletionKey'
+  > &
+  PauseColumns &
+  CreatorColumns;
+
+function toExporter({
+  awsRegion: region,
+  awsAccountId: accountId,
+  awsRoleName: roleName,
+  // The sealed secrets stay in the row.
+  awsAccessKeyId: _accessKeyId,
+  awsSecretAccessKey: _secretAccessKey,
+  encryptionKey: _encryptionKey,
+  deletionKey: _deletionKey,
+  ...exporter
+}: ExporterColumns): DataExporter {
+  return { ...exporter, region, accountId, roleName, paused: pauseOf(exporter), createdBy: creatorOf(exporter) };
+}
 
 export const exporters = ownersOf<DataExporter>({
   table: 'data_exporters',

@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 
 /** A session of its own for reading much: see `openExportSession`. */
@@ -57,12 +56,4 @@ export async function holdSnapshot(session: Queryable): Promise<void> {
 
 export async function letSnapshotGo(session: Queryable): Promise<void> {
   await session.query('COMMIT');
-}
-
-/** One statement that may read a table as a whole. */
-export async function readWhole<Row extends pg.QueryResultRow>(session: Queryable, statement: string): Promise<Row[]> {
-  await session.query('SET enable_seqscan = on');
-  const { rows } = await session.query<Row>(statement);
-  await session.query('SET enable_seqscan = off');
-  return rows;
 }

@@ -1,24 +1,30 @@
-import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
+import pg from 'pg';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { isLogKept } from '../attributes/attribute-change-log.ts';
+import type { Queryable } from '../core/database.ts';
+import { listPartitions, nameOf } from '../tracking/event-partitions.ts';
 import type { ExportSession } from './export-session.ts';
-import { type LogCheckpoint, sliceLog } from './export-sources/attribute-log-slices.ts';
-import { attributes, IS_AMBIGUOUS_SET, listNamedAttributes } from './export-sources/attributes.ts';
+import {
+  attributes,
+  IS_AMBIGUOUS_SET,
+  listNamedAttributes,
+  type LogCheckpoint,
+  sliceLog,
+} from './export-sources/attributes.ts';
 import { campaignResults } from './export-sources/campaign-results.ts';
 import { crashes } from './export-sources/crashes.ts';
 import { details } from './export-sources/details.ts';
 import { devices } from './export-sources/devices.ts';
-import type { ExportScope } from './export-sources/export-scope.ts';
-import { isLaterThan } from './export-sources/late-rows.ts';
+import { type ExportScope, literal } from './export-sources/export-scope.ts';
 import { locations } from './export-sources/locations.ts';
 import { logs } from './export-sources/logs.ts';
+import { copyStatement } from './export-sources/printed.ts';
 import { sessions, sessionsWithCarrier } from './export-sources/sessions.ts';
-import { countInTable, countWhere, sliceTable, type TableLocation } from './export-sources/table-slices.ts';
 import type { TableSource } from './export-sources/table-source.ts';
 
 export type { ExportScope } from './export-sources/export-scope.ts';
-export { findSnapshot } from './export-sources/late-rows.ts';
 
 /** Where rows go on: kept as JSON, without personal data. */
 export type Checkpoint = Record<string, string | number>;
@@ -127,6 +133,36 @@ export async function countLate(
   return isLater === null ? null : countWhere(session, SOURCES[type], scope, isLater);
 }
 
+/**
+ * What a reading that begins now sees of what was ever written, as text. Transactions have their numbers in one
+ * database of one cluster only: rows that were restored from a dump have those of the restoring.
+ */
+export async function findSnapshot(session: Queryable): Promise<string> {
+  const { rows } = await session.query<{ database: string; snapshot: string }>(
+    `SELECT ${DATABASE} AS database, pg_current_snapshot()::text AS snapshot`,
+  );
+  return `${rows[0]!.database}/${rows[0]!.snapshot}`;
+}
+
+const DATABASE = `(SELECT system_identifier FROM pg_control_system()) || '.' ||
+  (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/**
+ * Returns the condition that a row `r` was written by a transaction that the snapshot doesn't show; null if that is
+ * unknown.
+ */
+async function isLaterThan(session: Queryable, kept: string): Promise<string | null> {
+  const [database, snapshot] = kept.split('/') as [string, string];
+  const { rows } = await session.query<{ database: string }>(`SELECT ${DATABASE} AS database`);
+  if (rows[0]!.database !== database) return null;
+  // All before its first number had ended. A row has the lower half of its transaction's; age() compares halves.
+  const first = snapshot.slice(0, snapshot.indexOf(':'));
+  const ageOfFirst = `age(${literal(String(BigInt(first) % 2n ** 32n))}::xid)`;
+  const number = `(${literal(first)}::bigint + ${ageOfFirst} - age(r.xmin))::text::xid8`;
+  return `CASE WHEN age(r.xmin) > ${ageOfFirst} THEN false
+    ELSE NOT pg_visible_in_snapshot(${number}, ${literal(snapshot)}::pg_snapshot) END`;
+}
+
 function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean {
   return (type === 'attributes' ? sors : apps).length === 0;
 }
@@ -142,4 +178,134 @@ async function isReadByLog(
 ): Promise<boolean> {
   if (from !== null) return 'changedSince' in from;
   return start !== null && isLogKept(session, new Date(start.getTime() - LONGEST_READING_MS).toISOString());
+}
+
+/**
+ * Where the next file begins: a block of a table, of the month's partition where there are partitions. No personal
+ * data.
+ */
+type TableLocation = { month: string; block: number };
+
+/** Slices begin at multiples of this, so that a reading that continues in the middle finds the same ones. */
+const SLICE_BLOCKS = 128;
+
+type Part = { month: string; name: string };
+
+type Look = { count: number; blocks: { first: number; last: number } | null };
+
+/** The parts of a table that may have rows of the window, in the order of time. */
+async function listParts(
+  session: Queryable,
+  { table, isPartitioned }: TableSource,
+  { window }: ExportScope,
+): Promise<Part[]> {
+  if (!isPartitioned) return [{ month: '', name: table }];
+  const partitions = (await listPartitions(session))
+    .filter((partition) => partition.table === table)
+    .map((partition) => ({ month: partition.month, name: nameOf(partition) }));
+  if (window.kind === 'received') return partitions;
+  const monthOf = (moment: Date) => moment.toISOString().slice(0, 7);
+  return partitions.filter(
+    ({ month }) => month <= monthOf(window.end) && (window.start === null || month >= monthOf(window.start)),
+  );
+}
+
+/** How many rows there are. */
+async function countInTable(session: Queryable, source: TableSource, scope: ExportScope): Promise<number> {
+  let total = 0;
+  for (const part of await listParts(session, source, scope)) {
+    const look = await lookAt(session, source, scope, part);
+    keptLooks(session).set(lookOf(source, scope, part), look);
+    total += look.count;
+  }
+  return total;
+}
+
+/** What counting found, for the reading that follows it in the same session. */
+const kept = new WeakMap<Queryable, Map<string, Look>>();
+
+function keptLooks(session: Queryable): Map<string, Look> {
+  if (!kept.has(session)) kept.set(session, new Map());
+  return kept.get(session)!;
+}
+
+const lookOf = (source: TableSource, scope: ExportScope, { name }: Part): string =>
+  `SELECT min(r.ctid)::text AS first, max(r.ctid)::text AS last, count(*) AS count
+   FROM ${pg.escapeIdentifier(name)} r ${source.countedJoins(scope)} WHERE ${source.condition(scope)}`;
+
+/** How many rows meet one more condition. */
+async function countWhere(
+  session: Queryable,
+  source: TableSource,
+  scope: ExportScope,
+  condition: string,
+): Promise<number> {
+  let total = 0;
+  for (const { name } of await listParts(session, source, scope)) {
+    const [found] = await readWhole<{ count: number }>(
+      session,
+      `SELECT count(*) AS count FROM ${pg.escapeIdentifier(name)} r ${source.countedJoins(scope)}
+       WHERE ${source.condition(scope)} AND ${condition}`,
+    );
+    total += found!.count;
+  }
+  return total;
+}
+
+/** Of a narrow window by the BRIN index on received_at. */
+async function lookAt(session: Queryable, source: TableSource, scope: ExportScope, part: Part): Promise<Look> {
+  const [found] = await readWhole<{ first: string | null; last: string | null; count: number }>(
+    session,
+    lookOf(source, scope, part),
+  );
+  const { first, last, count } = found!;
+  return { count, blocks: first === null ? null : { first: blockOf(first), last: blockOf(last!) } };
+}
+
+/** Of (block,place). */
+const blockOf = (place: string): number => Number(/\d+/.exec(place)![0]);
+
+/** Reads the rows in the order in which they lie, each slice by one statement, so that no transaction lasts. */
+async function* sliceTable(
+  session: Queryable,
+  source: TableSource,
+  scope: ExportScope,
+  from: TableLocation | null,
+): AsyncGenerator<{ statement: string; next: TableLocation }> {
+  for (const part of await listParts(session, source, scope)) {
+    if (from !== null && part.month < from.month) continue;
+    const known = keptLooks(session).get(lookOf(source, scope, part));
+    keptLooks(session).delete(lookOf(source, scope, part));
+    const { blocks } = known ?? (await lookAt(session, source, scope, part));
+    if (blocks === null) continue;
+    const begun = from?.month === part.month ? from.block : 0;
+    for (let block = Math.max(begun, startOfSlice(blocks.first)); block <= blocks.last;) {
+      const end = startOfSlice(block) + SLICE_BLOCKS;
+      yield { statement: statementOf(source, scope, part, block, end), next: { month: part.month, block: end } };
+      block = end;
+    }
+  }
+}
+
+const startOfSlice = (block: number): number => block - (block % SLICE_BLOCKS);
+
+/**
+ * By a scan of a range of places. The condition hides in CASE: no index is tried for it, which would read the whole
+ * window for every slice, and in another order.
+ */
+function statementOf(source: TableSource, scope: ExportScope, { name }: Part, block: number, end: number): string {
+  return copyStatement(
+    `SELECT ${source.columns(scope)} FROM ${pg.escapeIdentifier(name)} r ${source.joins(scope)}
+     WHERE r.ctid >= ${literal(`(${block},0)`)}::tid AND r.ctid < ${literal(`(${end},0)`)}::tid
+       AND CASE WHEN ${source.condition(scope)} THEN true ELSE false END`,
+    scope.format,
+  );
+}
+
+/** One statement that may read a table as a whole. */
+async function readWhole<Row extends pg.QueryResultRow>(session: Queryable, statement: string): Promise<Row[]> {
+  await session.query('SET enable_seqscan = on');
+  const { rows } = await session.query<Row>(statement);
+  await session.query('SET enable_seqscan = off');
+  return rows;
 }

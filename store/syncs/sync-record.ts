@@ -2,7 +2,7 @@ import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { NamedField } from '../../domain/syncs/schema-change.ts';
 import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
+import type { Row } from '../core/camel-row.ts';
 
 /**
  * Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: records have no key).
@@ -57,24 +57,3 @@ export type Sync = NewSync &
       readFields: NamedField[] | null;
     }
   > & { paused: { at: Date; reason: string } | null; createdBy: { id: number; uid: string } | null };
-
-/** Columns of syncs, with the creator. */
-type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> &
-  PauseColumns &
-  CreatorColumns &
-  Row<
-    'syncs',
-    'sorId' | 'destinationId' | 'destinationStream' | 'destinationKey',
-    { alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts> }
-  >;
-
-export function toSync(sync: SyncColumns): Sync {
-  const { sorId, destinationId, destinationStream: stream, destinationKey: key } = sync;
-  return {
-    ...sync,
-    alerts: { ...sync.alerts, connections: sync.alerts.connections ?? [] }, // stored before there were any
-    destination: sorId === null ? { connectionId: destinationId!, stream: stream!, key: key! } : { sorId },
-    paused: pauseOf(sync),
-    createdBy: creatorOf(sync),
-  };
-}

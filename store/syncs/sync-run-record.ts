@@ -1,6 +1,5 @@
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
-import { type FailureColumns, failureOf, type MailColumns, mailOf, type Row } from '../core/camel-row.ts';
-import type { MailState } from '../core/mails.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { ErrorCounts } from '../imports/import-lanes.ts';
 import type { Run } from '../jobs/runs.ts';
 import type { Tables } from '../schema.ts';
@@ -89,22 +88,3 @@ export type NewRun = Pick<SyncRun, 'syncId' | 'cause'> &
   Partial<Pick<SyncRun, 'scheduledFor' | 'dryRun' | 'dryRunRecords' | 'fresh' | 'removalsConfirmed' | 'rootId'>> & {
     requestedBy?: number | null;
   };
-
-/** Columns of sync_runs. */
-export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> &
-  FailureColumns &
-  MailColumns<MailState> &
-  Row<'sync_runs', 'covers' | 'removal' | 'removalReason'> &
-  Pick<Tables['sync_runs'], (typeof PROGRESS_COLUMNS)[keyof RunProgress]>;
-
-export function toRun(run: RunColumns): SyncRun {
-  const progress = Object.entries(PROGRESS_COLUMNS).map(([member, column]) => [member, run[column]]);
-  return {
-    ...run,
-    missed: run.covers.length,
-    progress: Object.fromEntries(progress) as RunProgress,
-    removal: run.removal && { state: run.removal, reason: run.removalReason },
-    failure: failureOf(run),
-    mail: mailOf(run),
-  };
-}

@@ -1,11 +1,32 @@
 // The runs of syncs.
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRows, type Row } from '../core/camel-row.ts';
+import { type FailureColumns, failureOf, type MailColumns, mailOf, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import type { MailState } from '../core/mails.ts';
 import { IS_WAITING, runsOf } from '../jobs/runs.ts';
+import type { Tables } from '../schema.ts';
 import type { Sync } from './sync-record.ts';
-import { type NewRun, type RunColumns, type SyncRun, toRun } from './sync-run-record.ts';
+import { type NewRun, PROGRESS_COLUMNS, type RunProgress, type SyncRun } from './sync-run-record.ts';
 import { syncs } from './syncs.ts';
+
+/** Columns of sync_runs. */
+type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> &
+  FailureColumns &
+  MailColumns<MailState> &
+  Row<'sync_runs', 'covers' | 'removal' | 'removalReason'> &
+  Pick<Tables['sync_runs'], (typeof PROGRESS_COLUMNS)[keyof RunProgress]>;
+
+function toRun(run: RunColumns): SyncRun {
+  const progress = Object.entries(PROGRESS_COLUMNS).map(([member, column]) => [member, run[column]]);
+  return {
+    ...run,
+    missed: run.covers.length,
+    progress: Object.fromEntries(progress) as RunProgress,
+    removal: run.removal && { state: run.removal, reason: run.removalReason },
+    failure: failureOf(run),
+    mail: mailOf(run),
+  };
+}
 
 export const syncRuns = runsOf<SyncRun, NewRun, Sync>({
   kind: 'sync',

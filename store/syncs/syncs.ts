@@ -1,9 +1,30 @@
 // Syncs, and what callers say of them.
-import type { Row } from '../core/camel-row.ts';
+import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { ownersOf } from '../jobs/run-owners.ts';
-import { type NewSync, type Sync, toSync } from './sync-record.ts';
+import type { NewSync, Sync, SyncAlerts } from './sync-record.ts';
+
+/** Columns of syncs, with the creator. */
+type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> &
+  PauseColumns &
+  CreatorColumns &
+  Row<
+    'syncs',
+    'sorId' | 'destinationId' | 'destinationStream' | 'destinationKey',
+    { alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts> }
+  >;
+
+function toSync(sync: SyncColumns): Sync {
+  const { sorId, destinationId, destinationStream: stream, destinationKey: key } = sync;
+  return {
+    ...sync,
+    alerts: { ...sync.alerts, connections: sync.alerts.connections ?? [] }, // stored before there were any
+    destination: sorId === null ? { connectionId: destinationId!, stream: stream!, key: key! } : { sorId },
+    paused: pauseOf(sync),
+    createdBy: creatorOf(sync),
+  };
+}
 
 export const syncs = ownersOf<Sync>({
   table: 'syncs',

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
-import { settleRunsOf } from '../../../activities/syncs/abandoned-batches.ts';
+import { settleRunsOf } from '../../../activities/syncs/deliver.ts';
 import { endSyncRun } from '../../../activities/syncs/end.ts';
 import type { WriteOutcome } from '../../../connectors/core/contract.ts';
 import { write } from '../../../store/core/database.ts';
