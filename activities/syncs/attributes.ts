@@ -1,4 +1,4 @@
-import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
+// Records of a sync into attributes, checked against the rules of their SoR.
 import type { SetRow, ValueRow } from '../../domain/attributes/value-row.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
 import type { CustomerField } from '../../domain/syncs/record-mapping.ts';
@@ -22,36 +22,27 @@ export type CheckedRecord = BatchRecord & {
 /** The records of a batch, and the rules by which they were checked. */
 export type CheckedBatch = { records: CheckedRecord[]; rules: SorRules };
 
-/** Checks a batch, which follows `read` records of its run, by the SoR's rules as they are now. */
+/** A record to be checked, with its ordinal in the run. */
+type NumberedItem = Pick<CheckedRecord, 'item' | 'ordinal'>;
+
+/** Numbers the items of a batch that follows `before` records of its run. */
+export function numbered(items: readonly SyncItem[], before: number): NumberedItem[] {
+  return items.map((item, index) => ({ item, ordinal: before + index + 1 }));
+}
+
+/** Checks records, for the first time or again, by the SoR's rules as they are now. */
 export async function checkBatch(
   { db }: Pick<Dependencies, 'db'>,
   { entityId, mapping }: Sync,
   { sorId, mapper }: { sorId: number; mapper: RecordMapper },
-  items: readonly SyncItem[],
-  read: number,
-): Promise<CheckedBatch> {
-  const rules = await sorRules(db, entityId, sorId);
-  return { records: checkRecords(items, { rules, mapper, customer: mapping.customer! }, read), rules };
-}
-
-type Checks = { rules: SorRules; mapper: RecordMapper; customer: CustomerField };
-
-/** Checks the records of a batch, of which the first is the one after `before`. */
-export function checkRecords(items: readonly SyncItem[], checks: Checks, before: number): CheckedRecord[] {
-  return items.map((item, index) => checkItem(item, before + index + 1, checks));
-}
-
-/** The same records once more, by the SoR's rules as they are now. */
-export async function checkAgain(
-  { db }: Pick<Dependencies, 'db'>,
-  { entityId, mapping }: Sync,
-  { sorId, mapper }: { sorId: number; mapper: RecordMapper },
-  records: readonly CheckedRecord[],
+  items: readonly NumberedItem[],
 ): Promise<CheckedBatch> {
   const rules = await sorRules(db, entityId, sorId);
   const checks = { rules, mapper, customer: mapping.customer! };
-  return { records: records.map(({ item, ordinal }) => checkItem(item, ordinal, checks)), rules };
+  return { records: items.map(({ item, ordinal }) => checkItem(item, ordinal, checks)), rules };
 }
+
+type Checks = { rules: SorRules; mapper: RecordMapper; customer: CustomerField };
 
 function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }: Checks): CheckedRecord {
   const rootLine = item.rootLine ?? null;
@@ -77,9 +68,4 @@ function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }:
     error,
     ...(isSuspicious && { isSuspicious }),
   };
-}
-
-/** Returns the changes that the records make; a change's line is its record's ordinal. */
-export function changesOf(records: readonly CheckedRecord[]): AttributeChange[] {
-  return records.flatMap(({ rows, ordinal }) => rows.map((row): AttributeChange => ({ ...row, line: ordinal })));
 }

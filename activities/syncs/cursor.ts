@@ -4,14 +4,14 @@ import { findErased } from '../../store/gdpr/tombstones.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { customerTypeOf } from './erased.ts';
-import type { Gathered } from './items.ts';
+import type { JoinedBatch } from './items.ts';
 import { storable } from './stored-size.ts';
 
 /** Characters that separate an id from the rest of an address, a list or a text. */
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
 
 /** The cursor behind a batch, as it is stored: null for the beginning. Refuses one that is too large. */
-export function cursorBehind({ cursor }: Pick<Gathered, 'cursor'>): string | null {
+export function cursorBehind({ cursor }: Pick<JoinedBatch, 'cursor'>): string | null {
   return cursor === null ? null : JSON.stringify(storable(cursor, 'cursor'));
 }
 

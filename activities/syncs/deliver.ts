@@ -1,3 +1,4 @@
+// Sends the batches of a run to another connection, and records the outcomes, of abandoned batches, too.
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
@@ -23,7 +24,7 @@ import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
-import type { Gathered } from './items.ts';
+import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
 import {
@@ -40,13 +41,10 @@ import type { RecordMapper } from './record-mapper.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
-/**
- * A batch on its way: what becomes of its records, and those that are sent, each key once. `fates` are the outcomes of
- * its records, by the name that batches have which earlier versions wrote down.
- */
+/** A batch on its way: the outcomes of its records, and those that are sent, each key once. */
 type Delivery = {
   items: Outgoing[];
-  fates: RecordOutcome[];
+  outcomes: RecordOutcome[];
   records: SourceRecord[];
   bytes: number;
   position: string | null;
@@ -56,16 +54,15 @@ type Delivery = {
 };
 
 /**
- * Sends a batch to a stream of another connection. It is written down before it is sent, and its outcomes before the
- * next is read: after a crash the very same is sent again, under the same name. Null when another attempt has moved the
- * run on;
- * `stopped` where the sync is not to write what has new fields.
+ * Sends a batch to a stream of another connection. Stores it before it is sent, and its outcomes before the next is
+ * read: after a crash the same batch is sent again, under the same name. Returns null if another attempt has moved the
+ * run on, `stopped` if the sync must not write records with new fields.
  */
 export async function deliverBatch(
   deps: Dependencies,
   job: SyncJob,
   target: StreamTarget & { mapper: RecordMapper },
-  batch: Gathered,
+  batch: JoinedBatch,
   before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const { entityId, id: syncId } = job.sync;
@@ -77,11 +74,11 @@ export async function deliverBatch(
     syncId,
     items.flatMap(({ key }) => key ?? []),
   );
-  const fates = decideOutcomes(items, known, job.run);
+  const outcomes = decideOutcomes(items, known, job.run);
   const { bytes, oddCursors } = batch;
   const taken = {
-    ...slim(sendable(items, fates)),
-    fates,
+    ...slim(sendable(items, outcomes)),
+    outcomes,
     bytes,
     oddCursors,
     share: shareOf(job.run.progress, batch.done),
@@ -91,15 +88,8 @@ export async function deliverBatch(
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
     // An erasure waits for transactions that began before it, and for nothing that is held in memory.
-    if (
-      await isAnyErased(
-        tx,
-        deps,
-        job.sync,
-        items.map(({ customerId }) => customerId),
-      )
-    )
-      return 'erased';
+    const people = items.map(({ customerId }) => customerId);
+    if (await isAnyErased(tx, deps, job.sync, people)) return 'erased';
     const position = await cursorToNote(tx, deps, job.sync, {
       before: run.progress.position,
       behind: cursorBehind(batch),
@@ -156,19 +146,21 @@ export async function deliverPending(deps: Dependencies, job: SyncJob, target: S
   });
 }
 
-const deliveryOf = ({ batch }: PendingBatch) => revived(JSON.parse(batch) as Delivery);
+/** Earlier versions stored the outcomes as `fates`. */
+type StoredDelivery = Omit<Delivery, 'outcomes'> & Partial<Record<'outcomes' | 'fates', RecordOutcome[]>>;
+
+function deliveryOf({ batch }: PendingBatch): Delivery {
+  const { fates = [], outcomes = fates, ...delivery } = JSON.parse(batch) as StoredDelivery;
+  return { ...delivery, outcomes, items: delivery.items.map(revived) };
+}
 
 const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : (JSON.parse(outcomes) as WriteOutcome[]));
 
 /** Checksums and hashes are bytes, which JSON has none of. */
-function revived(delivery: Delivery): Delivery {
+function revived(item: Outgoing): Outgoing {
   const bytes = (value: unknown) => (value === null ? null : Buffer.from((value as { data: number[] }).data));
-  const items = delivery.items.map((item) => ({
-    ...item,
-    checksum: bytes(item.checksum),
-    error: item.error && { ...item.error, customerHash: bytes(item.error.customerHash) },
-  }));
-  return { ...delivery, items };
+  const error = item.error && { ...item.error, customerHash: bytes(item.error.customerHash) };
+  return { ...item, checksum: bytes(item.checksum), error };
 }
 
 /** How often answers are recorded, also before an error is thrown, so that no record is sent again. */
@@ -327,15 +319,15 @@ async function noteAnsweredPart(
 
 /** The records that were answered, and those before the first that was not which needed no answer. */
 function answeredPart(
-  { items, fates, records }: Delivery,
+  { items, outcomes, records }: Delivery,
   answered: number,
-): Pick<Delivery, 'items' | 'fates' | 'records'> {
+): Pick<Delivery, 'items' | 'outcomes' | 'records'> {
   const firstLeft = items.findIndex(({ sent }) => sent !== null && sent >= answered);
   const isCounted = ({ sent }: Outgoing, index: number) => (sent === null ? index < firstLeft : sent < answered);
   return {
     records,
     items: items.filter(isCounted),
-    fates: fates.filter((_, index) => isCounted(items[index]!, index)),
+    outcomes: outcomes.filter((_, index) => isCounted(items[index]!, index)),
   };
 }
 
@@ -344,12 +336,12 @@ async function noteDelivery(
   tx: Tx,
   deps: Noting,
   { sync, run }: RunOfSync,
-  { items, fates, bytes, share = null, position: behind, oddCursors = 0 }: Omit<Delivery, 'records'>,
+  { items, outcomes, bytes, share = null, position: behind, oddCursors = 0 }: Omit<Delivery, 'records'>,
   isPart = false,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
-  const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes: fates, known: null });
+  const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes, known: null });
   const before = run.progress.position;
   const position = isPart ? before : await cursorToNote(tx, deps, sync, { before, behind });
   const shareTaken = isPart ? run.progress.share : share;
@@ -360,7 +352,7 @@ async function noteDelivery(
     unmappedFields: run.progress.unmappedFields,
     oddCursors: isPart ? 0 : oddCursors,
   });
-  const after = progressAfter(taken, { records, outcomes: fates, errors });
+  const after = progressAfter(taken, { records, outcomes, errors });
   await updateRunProgress(tx, run, after);
   if (isPart) return after;
   // Users may have changed the stream or its cursor field once the run was canceled.
@@ -372,27 +364,23 @@ async function noteDelivery(
 }
 
 function withOutcomes(
-  { items, fates, records }: Pick<Delivery, 'items' | 'fates' | 'records'>,
-  outcomes: WriteOutcome[],
+  { items, outcomes, records }: Pick<Delivery, 'items' | 'outcomes' | 'records'>,
+  answers: WriteOutcome[],
   errorTypeOf: (sent: number) => DeliveryErrorType = () => 'DELIVERY_FAILED',
-): { items: Outgoing[]; fates: RecordOutcome[] } {
-  const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
+): Pick<Delivery, 'items' | 'outcomes'> {
+  const answerTo = ({ sent }: Outgoing) => (sent === null ? null : answers[sent]!);
   return {
     items: items.map((item) => {
-      const outcome = outcomeOf(item);
-      return outcome?.kind === 'failed'
-        ? {
-            ...item,
-            checksum: null,
-            error: deliveryError(item, errorTypeOf(item.sent!), outcome, records[item.sent!]!),
-          }
-        : item;
+      const answer = answerTo(item);
+      if (answer?.kind !== 'failed') return item;
+      const error = deliveryError(item, errorTypeOf(item.sent!), answer, records[item.sent!]!);
+      return { ...item, checksum: null, error };
     }),
-    fates: fates.map((fate, index) => {
-      const outcome = outcomeOf(items[index]!);
-      if (outcome === null) return fate;
-      if (outcome.kind === 'failed') return 'failed';
-      return fate === 'unchanged' || outcome.kind === 'unchanged' ? 'unchanged' : 'written';
+    outcomes: outcomes.map((outcome, index) => {
+      const answer = answerTo(items[index]!);
+      if (answer === null) return outcome;
+      if (answer.kind === 'failed') return 'failed';
+      return outcome === 'unchanged' || answer.kind === 'unchanged' ? 'unchanged' : 'written';
     }),
   };
 }

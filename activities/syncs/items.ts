@@ -7,7 +7,7 @@ import type { Cursor, Field, ReadItem } from '../../connectors/core/contract.ts'
 export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean; isErased?: boolean };
 
 /** Consecutive batches of a source, written together. */
-export type Gathered = {
+export type JoinedBatch = {
   items: SyncItem[];
   bytes: number;
   cursor: Cursor | null;

@@ -1,3 +1,4 @@
+// Merges the batches of a sync into the attributes of a SoR, by lanes.
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import { ERASED } from '../../domain/core/erased.ts';
 import { laneOf } from '../../domain/core/hash.ts';
@@ -15,10 +16,10 @@ import { updateSyncCursor } from '../../store/syncs/syncs.ts';
 import { inSlot } from '../core/in-slot.ts';
 import { LaneQueue } from '../core/lane-queue.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { changesOf, checkAgain, checkBatch, type CheckedBatch, type CheckedRecord } from './attributes.ts';
+import { checkBatch, type CheckedBatch, type CheckedRecord, numbered } from './attributes.ts';
 import { cursorBehind, cursorToNote, isErasedNamed } from './cursor.ts';
 import { erasedAmong } from './erased.ts';
-import type { Gathered, SyncItem } from './items.ts';
+import type { JoinedBatch, SyncItem } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import {
   countRecords,
@@ -91,7 +92,7 @@ async function mergePart(deps: Dependencies, job: SyncJob, target: Target, part:
       const outcome = await mergePrepared(deps, job, target, part, { ...checked, known, outcomes });
       if (outcome === 'moved') return null;
       if (outcome !== 'rules') return outcome;
-      checked = await checkAgain(deps, job.sync, target, checked.records);
+      checked = await checkBatch(deps, job.sync, target, checked.records);
     }
   });
 }
@@ -159,6 +160,11 @@ async function heldRun(tx: Tx, { key }: SyncJob, part: Part) {
   const run = await lockRun(tx, key);
   if (!run || !part.isNext(run.progress)) throw new Hindered('moved');
   return run;
+}
+
+/** Returns the changes that the records make; a change's line is its record's ordinal. */
+function changesOf(records: readonly CheckedRecord[]): AttributeChange[] {
+  return records.flatMap(({ rows, ordinal }) => rows.map((row): AttributeChange => ({ ...row, line: ordinal })));
 }
 
 /** Parts of the changes that one transaction takes. */
@@ -257,14 +263,15 @@ export class AttributeLanes {
       sync.entityId,
       id,
     )) {
-      const checked = await checkBatch(this.#deps, sync, this.#target, JSON.parse(items) as SyncItem[], recordsBefore);
+      const pinned = numbered(JSON.parse(items) as SyncItem[], recordsBefore);
+      const checked = await checkBatch(this.#deps, sync, this.#target, pinned);
       this.#merge(checked, { number, position }, progress.lanesDone);
     }
     await this.settled();
   }
 
   /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
-  async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
+  async take(batch: JoinedBatch, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
     const taken: Taken = {
       bytes: batch.bytes,
       share: shareOf(this.#job.run.progress, batch.done),

@@ -20,7 +20,7 @@ import { noteWaitOf } from '../jobs/note-wait.ts';
 import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
 import { deliverPending, settleAbandonedBatches, settleRunsOf } from './deliver.ts';
 import { endSyncRun } from './end.ts';
-import type { Gathered, SyncItem } from './items.ts';
+import type { JoinedBatch, SyncItem } from './items.ts';
 import { openScope, type RunScope, secretsOf, type SyncEnds, type SyncJob } from './job.ts';
 import { openConnection } from './open-connection.ts';
 import { RecordMapper } from './record-mapper.ts';
@@ -153,12 +153,12 @@ type Tools = { mapper: RecordMapper; writer: BatchWriter; scope: RunScope };
 
 async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
   let { progress } = job.run;
-  const gathered = gather(batches, Math.min(deps.batchRecords, MAX_VALUES), job.sync.mapping);
+  const joined = joinBatches(batches, Math.min(deps.batchRecords, MAX_VALUES), job.sync.mapping);
   const takeFields = takeWhileRead(deps, job, tools.scope);
   const learn = (fields: Field[]) => {
     if (job.sync.readFields === null) tools.mapper.learn(fields);
   };
-  for await (const prepared of oneAhead(prepareEach(gathered, tools.writer, learn, progress.recordsTaken))) {
+  for await (const prepared of oneAhead(prepareEach(joined, tools.writer, learn, progress.recordsTaken))) {
     progress = await orEnd(tools.scope, take(deps, job, { ...tools, prepared, takeFields, progress }));
     if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
   }
@@ -171,8 +171,12 @@ const MAX_BYTES = 2 * BATCH_BYTES;
  * Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning
  * of the next.
  */
-async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
-  let held: Gathered | null = null;
+async function* joinBatches(
+  batches: AsyncIterable<Batch>,
+  mostValues: number,
+  mapping: Mapping,
+): AsyncGenerator<JoinedBatch> {
+  let held: JoinedBatch | null = null;
   for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
     if (held && fields) {
       yield held;
@@ -197,7 +201,7 @@ async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mappin
 }
 
 /** How many values a record has, or so: as many as the first one. */
-function valuesOf({ items }: Gathered, { fields, otherFields }: Mapping): number {
+function valuesOf({ items }: JoinedBatch, { fields, otherFields }: Mapping): number {
   if (otherFields === 'drop') return Math.max(1, fields.filter((field) => !('drop' in field)).length);
   const first = items.find((item) => item.kind === 'record');
   return Math.max(1, first ? Object.keys(first.record).length : 1);
@@ -230,7 +234,7 @@ async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
 
 /** The fields of a first reading are no news, and known before their records are mapped. */
 async function* prepareEach(
-  batches: AsyncGenerator<Gathered>,
+  batches: AsyncGenerator<JoinedBatch>,
   { prepare }: BatchWriter,
   learn: (fields: Field[]) => void,
   taken: number,

@@ -1,3 +1,4 @@
+// Writes the batches of a run to their destination, or looks at them in a dry run.
 import { isDeepStrictEqual } from 'node:util';
 import type { SourceRecord } from '../../connectors/core/contract.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
@@ -12,14 +13,14 @@ import { findKnownRecords } from '../../store/syncs/sync-records.ts';
 import { updateRunProgress, updateSample } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SampleRecord } from '../../store/syncs/sync-run-record.ts';
 import { lockRun } from '../../store/syncs/sync-runs.ts';
-import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
+import type { SorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
-import { checkBatch, type CheckedBatch, type CheckedRecord, checkRecords } from './attributes.ts';
+import { checkBatch, type CheckedBatch, type CheckedRecord, numbered } from './attributes.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { deliverBatch } from './deliver.ts';
 import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
-import type { Gathered } from './items.ts';
+import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { AttributeLanes } from './lanes.ts';
 import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
@@ -27,13 +28,13 @@ import { outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
 /** A batch, and what could be made of it while the one before it was written. */
-export type PreparedBatch = { batch: Gathered; checked: CheckedBatch | null };
+export type PreparedBatch = { batch: JoinedBatch; checked: CheckedBatch | null };
 
 export type BatchWriter = {
   /** Ends what an attempt before this one has begun. */
   resume(): Promise<void>;
   /** Prepares a batch that follows `read` records of its run. */
-  prepare(batch: Gathered, read: number): Promise<PreparedBatch>;
+  prepare(batch: JoinedBatch, read: number): Promise<PreparedBatch>;
   /**
    * Commits it with all that follows from it, or takes it over so that this will be done whatever happens. Null when
    * another attempt has moved the run on; `stopped` where the sync is not to write what has new fields.
@@ -49,7 +50,7 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
   const { destination } = job.sync;
   const nothing = async () => {};
   const atOnce = { resume: nothing, settled: nothing };
-  const asItIs = async (batch: Gathered): Promise<PreparedBatch> => ({ batch, checked: null });
+  const asItIs = async (batch: JoinedBatch): Promise<PreparedBatch> => ({ batch, checked: null });
   if (job.run.dryRun) {
     return {
       ...atOnce,
@@ -63,7 +64,10 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
     return {
       resume: () => lanes.resume(),
       settled: () => lanes.settled(),
-      prepare: async (batch, read) => ({ batch, checked: await checkBatch(deps, job.sync, target, batch.items, read) }),
+      prepare: async (batch, read) => ({
+        batch,
+        checked: await checkBatch(deps, job.sync, target, numbered(batch.items, read)),
+      }),
       write: ({ batch, checked }, progress) => lanes.take(batch, checked!, progress),
     };
   }
@@ -93,7 +97,7 @@ async function dryRunBatch(
   deps: Dependencies,
   job: SyncJob,
   mapper: RecordMapper,
-  batch: Gathered,
+  batch: JoinedBatch,
   before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const items = batch.items.slice(0, job.run.dryRunRecords! - before.read);
@@ -145,15 +149,13 @@ async function lookAtAttributes(
   { sync }: SyncJob,
   sorId: number,
   mapper: RecordMapper,
-  items: Gathered['items'],
+  items: JoinedBatch['items'],
   before: number,
 ): Promise<Findings> {
-  const rules = await sorRules(deps.db, sync.entityId, sorId);
-  const customer = sync.mapping.customer!;
-  const checked = checkRecords(items, { rules, mapper, customer }, before);
+  const { records: checked, rules } = await checkBatch(deps, sync, { sorId, mapper }, numbered(items, before));
   const records = await withoutErased(deps, sync, checked);
   const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
-  const people = ids.map((customerId) => ({ customerType: customer.type, customerId }));
+  const people = ids.map((customerId) => ({ customerType: customerTypeOf(sync), customerId }));
   const stored = await storedValues(deps, sync.entityId, sorId, rules, people);
   const looked = records.map((record) => lookAt(record, rules, stored));
   return {
@@ -257,7 +259,7 @@ async function lookAtRecords(
   { sync, run }: SyncJob,
   key: string[],
   mapper: RecordMapper,
-  items: Gathered['items'],
+  items: JoinedBatch['items'],
   before: number,
 ): Promise<Findings> {
   const outgoing = await outgoingOf(deps, sync, { key, mapper }, items, before);

@@ -24,7 +24,7 @@ import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { followExporterSoon } from '../jobs/start-soon.ts';
 import { requireAlertConnections } from '../syncs/connection-record.ts';
-import { checkBucket } from './exporter-check.ts';
+import { checkBucket, type Definition } from './exporter-check.ts';
 import { knownExporter, listedExporters, showExporter } from './exporter-record.ts';
 import { refuseChangedMeanwhile, storedExporter, type StoredExporter } from './stored-exporter.ts';
 
@@ -126,9 +126,6 @@ export const dataExporterRoutes: Route[] = [
 ];
 
 const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes: 512 * 1024 ** 2 };
-
-/** What a caller says of an exporter, with its secrets. */
-export type Definition = NewExporter & { secrets: ExporterSecrets };
 
 /** The parts by the members of the body that say them. */
 const MEMBERS = {

@@ -2,12 +2,15 @@ import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../connectors/s3/probe-bucket.ts';
 import { findExternalId } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
+import type { ExporterSecrets, NewExporter } from '../../store/exports/data-exporter-record.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import type { Limits, RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances } from '../http/route.ts';
-import type { Definition } from './data-exporters.ts';
+
+/** What a caller says of an exporter, with its secrets. */
+export type Definition = NewExporter & { secrets: ExporterSecrets };
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 

@@ -84,20 +84,10 @@ const FILE_RIGHTS: [Right, string[]][] = [
   ['downloads', ['download_metrics']],
 ];
 
-/**
- * The failed run that `o` is listed for: the last run if it failed, whatever started it, or the last failed one while
- * failures of scheduled runs count. Runs that try nothing do not count (`counts`: a condition on `j`). By the index of
- * an owner's runs.
- */
-const lastFailed = (table: string, owner: string, counts: string) => `
-  JOIN LATERAL (SELECT * FROM ${table} j WHERE j.entity_id = o.entity_id AND j.${owner} = o.id AND ${counts}
-      AND (j.state = 'failed' OR j.state = 'finished' AND o.failures = 0)
-    ORDER BY j.id DESC LIMIT 1) j ON j.state = 'failed'`;
-
 /** A step of a job, or a request, failed for none of the reasons of others: the log tells more under the error's id. */
 const INTERNAL = `'step ' || e.step || ', error ' || e.id`;
 const REPORT =
-  'Look for the id of the error in the logs of servers and workers, and report it: it is an error in ' + 'Millrace.';
+  'Look for the id of the error in the logs of servers and workers, and report it: it is an error in Millrace.';
 const INTERNAL_TODO = `${REPORT} Millrace tries the step again by itself.`;
 
 const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its process several times.`;
@@ -204,20 +194,76 @@ function notBegun(kind: JobKind): AttentionSource {
   };
 }
 
-/** Work that waits for another's system, without progress, for more than an hour. */
+/** How long work may wait for an outside system without progress. */
 const WAITS_LONG = `interval '1 hour'`;
 
-function waitsForOutside(kind: 'sync' | 'export', toDo: string): AttentionSource {
+/** What tells the entries about the runs of a feature apart. */
+type AttentiveRuns = {
+  owners: 'syncs' | 'data_exporters';
+  /** A condition on runs `j` that try something. */
+  counts: string;
+  toDo: { stalled: string; paused: string; failed: string };
+};
+
+const RUNS: Record<'sync' | 'export', AttentiveRuns> = {
+  sync: {
+    owners: 'syncs',
+    counts: 'NOT j.dry_run',
+    toDo: {
+      stalled: 'Check the source and the destination of the sync: POST /api/connections/<connection_id>/check.',
+      paused: 'Mend what the reason names, then resume the sync.',
+      failed: 'Mend what the reason names. The next run tries again; you can start one now.',
+    },
+  },
+  export: {
+    owners: 'data_exporters',
+    counts: 'NOT j.is_covered',
+    toDo: {
+      stalled: 'Check the bucket: POST /api/data_exporters/<exporter_id>/check.',
+      paused: 'Mend what the reason names, then activate the exporter again.',
+      failed: 'Mend what the reason names. The next run exports what is missing; you can start one now.',
+    },
+  },
+};
+
+/**
+ * A run that waits for an outside system, a paused owner, and an owner's failed run: its last run, whatever started it,
+ * or the last failed one while failures of scheduled runs count. By the index of an owner's runs.
+ */
+function troubleOfRuns(kind: 'sync' | 'export'): AttentionSource[] {
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
-  return {
-    kind: 'stalled',
-    object,
-    needs,
-    toDo,
-    select: `SELECT ${columns}, j.failing_since AS since, coalesce(j.fault, 'no progress') AS reason
-      FROM ${STORED_JOBS[kind].table} j ${join}
-      WHERE j.entity_id = $1 AND j.state = 'running' AND j.failing_since < now() - ${WAITS_LONG}`,
-  };
+  const { table, owner } = STORED_JOBS[kind];
+  const { owners, counts, toDo } = RUNS[kind];
+  return [
+    {
+      kind: 'stalled',
+      object,
+      needs,
+      toDo: toDo.stalled,
+      select: `SELECT ${columns}, j.failing_since AS since, coalesce(j.fault, 'no progress') AS reason FROM ${table} j ${join}
+        WHERE j.entity_id = $1 AND j.state = 'running' AND j.failing_since < now() - ${WAITS_LONG}`,
+    },
+    {
+      kind: 'paused',
+      object,
+      needs,
+      toDo: toDo.paused,
+      select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM ${owners} o
+        WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
+    },
+    {
+      kind: 'failed',
+      object,
+      needs,
+      toDo: toDo.failed,
+      select: `SELECT ${columns}, coalesce(j.ended_at, o.updated_at) AS since, coalesce(j.failure, 'the last run failed') AS reason
+        FROM ${owners} o JOIN LATERAL (
+          SELECT * FROM ${table} j WHERE j.entity_id = o.entity_id AND j.${owner} = o.id AND ${counts}
+            AND (j.state = 'failed' OR j.state = 'finished' AND o.failures = 0)
+          ORDER BY j.id DESC LIMIT 1) j ON j.state = 'failed'
+        WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
+    },
+  ];
 }
 
 /** Why single locations of a deletion `j` could not be erased; null if none failed. */
@@ -233,11 +279,8 @@ export const ATTENTION: readonly AttentionSource[] = [
   internalErrorOfRequest(['superadmin'], false),
 
   ...JOB_KINDS.map(notBegun),
-  waitsForOutside(
-    'sync',
-    'Check the source and the destination of the sync: POST /api/connections/<connection_id>/check.',
-  ),
-  waitsForOutside('export', 'Check the bucket: POST /api/data_exporters/<exporter_id>/check.'),
+  ...troubleOfRuns('sync'),
+  ...troubleOfRuns('export'),
   {
     kind: 'stalled',
     object: 'import',
@@ -246,44 +289,6 @@ export const ATTENTION: readonly AttentionSource[] = [
     select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.fetch_failing_since AS since,
         coalesce(j.fetch_fault, 'no progress') AS reason
       FROM imports j WHERE j.entity_id = $1 AND j.state = 'running' AND j.fetch_failing_since < now() - ${WAITS_LONG}`,
-  },
-
-  {
-    kind: 'paused',
-    object: 'sync',
-    needs: ['sor_manage'],
-    toDo: 'Mend what the reason names, then resume the sync.',
-    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM syncs o
-      WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
-  },
-  {
-    kind: 'paused',
-    object: 'exporter',
-    needs: EXPORTER_RIGHTS,
-    toDo: 'Mend what the reason names, then activate the exporter again.',
-    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM data_exporters o
-      WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
-  },
-
-  {
-    kind: 'failed',
-    object: 'sync',
-    needs: ['sor_manage'],
-    toDo: 'Mend what the reason names. The next run tries again; you can start one now.',
-    select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
-        coalesce(j.failure, 'the last run failed') AS reason
-      FROM syncs o ${lastFailed('sync_runs', 'sync_id', 'NOT j.dry_run')}
-      WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
-  },
-  {
-    kind: 'failed',
-    object: 'exporter',
-    needs: EXPORTER_RIGHTS,
-    toDo: 'Mend what the reason names. The next run exports what is missing; you can start one now.',
-    select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
-        coalesce(j.failure, 'the last run failed') AS reason
-      FROM data_exporters o ${lastFailed('export_runs', 'exporter_id', 'NOT j.is_covered')}
-      WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
   },
   failedImport(`Correct the file and ${IMPORT_AGAIN}`, `IS DISTINCT FROM '${INTERNAL_FAILURE}'`),
   failedImport(`Report the error in Millrace. ${START_AGAIN.import}`, `= '${INTERNAL_FAILURE}'`),
