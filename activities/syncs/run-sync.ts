@@ -1,4 +1,11 @@
-import { type Batch, BATCH_BYTES, type Cursor, type Field } from '../../connectors/core/contract.ts';
+import {
+  type Batch,
+  BATCH_BYTES,
+  type ConnectorContext,
+  type Cursor,
+  type Field,
+} from '../../connectors/core/contract.ts';
+import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import type { Mapping, SourceRecord } from '../../domain/syncs/record-mapping.ts';
@@ -7,6 +14,8 @@ import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listErrorsAfter, type StoredImportError } from '../../store/imports/import-errors.ts';
+import { isJobCurrent } from '../../store/jobs/jobs.ts';
+import { countLogLines, insertRedactedLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
 import { updateRunFromStart, updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun, syncRuns } from '../../store/syncs/sync-runs.ts';
@@ -18,15 +27,62 @@ import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
+import { openStepScope } from '../jobs/step-scope.ts';
 import { deliverPending, settleAbandonedBatches, settleRunsOf } from './deliver.ts';
 import { endSyncRun } from './end.ts';
 import type { JoinedBatch, SyncItem } from './items.ts';
-import { openScope, type RunScope, secretsOf, type SyncEnds, type SyncJob } from './job.ts';
+import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { openConnection } from './open-connection.ts';
 import { RecordMapper } from './record-mapper.ts';
 import { removeVanished } from './removal.ts';
 import { lookAtSchema, schemaRefusal, takeWhileRead } from './schema.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
+
+/** The secret settings of a run's connections, one of which a connector may have quoted. */
+function secretsOf(ends: SyncEnds | null) {
+  return [ends?.source.secretSettings ?? {}, ends?.destination?.secretSettings ?? {}];
+}
+
+/** Opens the scope of a step that ends with its process, too; writes the run's log each second. */
+async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
+  const log = await openLog(deps, run);
+  const scope = openStepScope(() => isJobCurrent(deps.db, 'sync', key), [deps.draining], log.write);
+  const secretSettings = secretsOf(ends);
+  const say = (line: string) => log.add(redacted(line, secretSettings));
+  const context: ConnectorContext = {
+    ...deps.outside,
+    scratch: deps.scratch.folderOf(key.entityId),
+    signal: scope.signal,
+    log: say,
+  };
+  return {
+    ...scope,
+    context,
+    log: say,
+    async close() {
+      scope.close();
+      await log.write();
+    },
+  };
+}
+
+/** Lines that could not be written are let go: a run does not fail for its log. */
+async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
+  let room = LOG_LINES - (await countLogLines(db, entityId, id));
+  let lines: string[] = [];
+  return {
+    add(line: string): void {
+      if (room > 1) lines.push(line);
+      if (room === 1) lines.push(`(a run keeps ${LOG_LINES} lines; what follows is left out)`);
+      room -= 1;
+    },
+    async write(): Promise<void> {
+      const some = lines;
+      lines = [];
+      if (some.length > 0) await insertRedactedLogLines({ db, secrets }, entityId, id, some).catch(() => {});
+    },
+  };
+}
 
 /** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
 async function findJob(

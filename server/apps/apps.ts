@@ -34,7 +34,7 @@ import { streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { validate } from '../http/validate.ts';
 import { wakeSendSoon } from '../jobs/start-soon.ts';
-import { requireOutcomesConnection } from '../syncs/connection-record.ts';
+import { requireConnection } from '../syncs/connection-record.ts';
 
 const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' } as const satisfies Record<
   AppType,
@@ -297,7 +297,7 @@ async function readOutcomesConnection(
   before: string | null,
 ): Promise<string | null> {
   if (given === undefined || given === null || given === before) return given === undefined ? before : given;
-  return requireOutcomesConnection(tx, entityId, given, 'outcomes_connection');
+  return requireConnection(tx, entityId, given, 'outcomes_connection', 'outcomes');
 }
 
 /** Returns the parent, which may have no parent itself. Locks it, so that it gets none meanwhile. */
@@ -447,7 +447,7 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
     },
     { collide: true },
   );
-  await Promise.all(waiting.map((send) => wakeSendSoon(deps, who.log, send)));
+  await Promise.all(waiting.map((send) => wakeSendSoon(deps, who.log, send, 'a send whose quiet hours changed')));
   return shown;
 });
 

@@ -43,7 +43,7 @@ import type { Caller } from '../http/caller.ts';
 import { bare, noResult, streamedRows } from '../http/reply.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
+import { wakeSendSoon, startSoon } from '../jobs/start-soon.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
 
 const ENDED = ['finished', 'canceled', 'failed'];
@@ -226,7 +226,7 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
       sends: await listOpenSends(tx, entityId, id, MAX_WOKEN),
     };
   });
-  await Promise.all(sends.map((send) => cancelSendSoon(deps, who.log, send)));
+  await Promise.all(sends.map((send) => wakeSendSoon(deps, who.log, send, 'a canceled send')));
   return canceled;
 });
 

@@ -32,18 +32,14 @@ export async function refreshSegmentsSoon(
   await leftToSweep(log, flows.wakeSegments(entityId), { entityId }, 'the refresh of segments');
 }
 
-/** Wakes a canceled send, or starts it, so that it settles its messages. */
-export async function cancelSendSoon(
+/** Wakes a send, or starts it: it settles its messages if it is canceled, and sends those that need not wait longer. */
+export async function wakeSendSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,
   ref: SendRef,
+  what: 'a canceled send' | 'a send whose quiet hours changed',
 ): Promise<void> {
-  await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a canceled send');
-}
-
-/** Wakes a send whose messages need not wait longer. */
-export async function wakeSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: SendRef): Promise<void> {
-  await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a send whose quiet hours changed');
+  await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, what);
 }
 
 export async function followSyncSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, sync: Sync): Promise<void> {

@@ -47,7 +47,7 @@ import type { Caller } from '../http/caller.ts';
 import { requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
-import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
+import { wakeSendSoon, startSoon } from '../jobs/start-soon.ts';
 
 type SendBody = z.output<typeof api.sendMessages.body & object>;
 type Asked = Circumstances & { body: SendBody; caller: Caller; keepReply: KeepReply };
@@ -156,7 +156,12 @@ const cancel = route(api.cancelSend, async ({ params, ...who }, deps) => {
     await audit(tx, who, { action: 'delete', subjectKind: 'send', subject: locked.identifier });
     return locked;
   });
-  await cancelSendSoon(deps, who.log, { kind: 'send', entityId, jobId: found.id, identifier: found.identifier });
+  await wakeSendSoon(
+    deps,
+    who.log,
+    { kind: 'send', entityId, jobId: found.id, identifier: found.identifier },
+    'a canceled send',
+  );
   return showSend(deps.db, (await findSend(deps.db, entityId, found.identifier))!);
 });
 

@@ -16,37 +16,24 @@ export async function requireAlertConnections(
     const at = `${element}.${index}`;
     if (identifiers.indexOf(identifier) < index)
       refuseField(at, 'is the same as an earlier one: name each connection once');
-    const found =
-      (await lockConnection(tx, entityId, identifier)) ??
-      refuseField(at, 'is no identifier of a connection here: GET /api/connections lists them');
-    if (connectorOf(found).alerts) continue;
-    const fitting = connectors
-      .filter(({ alerts }) => alerts !== undefined)
-      .map(({ name }) => name)
-      .join(', ');
-    refuseField(at, `is of ${found.connector}, which takes no alerts: these do: ${fitting}`);
+    await requireConnection(tx, entityId, identifier, at, 'alerts');
   }
 }
 
-/**
- * Holds the connection that is to get an app's outcomes until the transaction ends; refuses one that is not there, or
- * takes none.
- */
-export async function requireOutcomesConnection(
+/** Holds a connection that is to get alerts, or the outcomes of an app, in the same way. */
+export async function requireConnection(
   tx: Queryable,
   entityId: number,
   identifier: string,
   element: string,
+  what: 'alerts' | 'outcomes',
 ): Promise<string> {
   const found =
     (await lockConnection(tx, entityId, identifier)) ??
     refuseField(element, 'is no identifier of a connection here: GET /api/connections lists them');
-  if (connectorOf(found).outcomes) return identifier;
-  const fitting = connectors
-    .filter(({ outcomes }) => outcomes !== undefined)
-    .map(({ name }) => name)
-    .join(', ');
-  return refuseField(element, `is of ${found.connector}, which takes no outcomes: these do: ${fitting}`);
+  if (connectorOf(found)[what]) return identifier;
+  const fitting = connectors.flatMap((connector) => (connector[what] ? connector.name : [])).join(', ');
+  return refuseField(element, `is of ${found.connector}, which takes no ${what}: these do: ${fitting}`);
 }
 
 /** The caller's connection, found or, with `lockConnection`, held. */

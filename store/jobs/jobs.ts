@@ -226,20 +226,6 @@ export type JobEnd = {
   alert: string | null;
 };
 
-/** The same of a run, with why it failed and what is to be mailed. */
-export async function endRun(
-  tx: Queryable,
-  kind: 'sync' | 'export',
-  run: { entityId: number; id: number },
-  { state, failure, alert }: JobEnd,
-): Promise<void> {
-  await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL', [
-    failure?.status ?? null,
-    failure?.message ?? null,
-    alert,
-  ]);
-}
-
 /** Why a run can't go on for now, and until when it waits. */
 export async function updateRunTrouble(
   tx: Queryable,

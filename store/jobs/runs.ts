@@ -4,7 +4,7 @@ import { columnName, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
-import { claimJob, endRun, type JobEnd, lockJob, lockJobToCancel, STORED_JOBS } from './jobs.ts';
+import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel, STORED_JOBS } from './jobs.ts';
 import type { Owners } from './run-owners.ts';
 
 /** Common members of the runs of syncs and of exporters. */
@@ -251,8 +251,9 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
     },
 
     /** Ends a locked run. */
-    async end(tx: Queryable, run: R, end: JobEnd): Promise<void> {
-      await endRun(tx, kind, run, end);
+    async end(tx: Queryable, run: Pick<Run, 'entityId' | 'id'>, { state, failure, alert }: JobEnd): Promise<void> {
+      const values = [failure?.status ?? null, failure?.message ?? null, alert];
+      await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL', values);
       if (ended) await tx.query(ended, [run.entityId, run.id]);
     },
   };

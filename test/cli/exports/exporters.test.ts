@@ -3,8 +3,7 @@ import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { insertExportRecords, listExportRecords, updateLateRows } from '../../../store/exports/export-files.ts';
 import type { ExportRun } from '../../../store/exports/export-run-record.ts';
-import { findExportRun } from '../../../store/exports/export-runs.ts';
-import { endRun } from '../../../store/jobs/jobs.ts';
+import { exportRuns, findExportRun } from '../../../store/exports/export-runs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { claimed, instant, storedExportRun } from '../../harness/exports/export-runs.ts';
@@ -35,7 +34,7 @@ const idIn = (out: string) => /run_\w+/.exec(out)![0];
 
 async function end(id: string, failure: ExportRun['failure'] = null): Promise<void> {
   const run = (await claimed(store, await found(id)))!;
-  await endRun(store.db, 'export', run, { state: failure ? 'failed' : 'finished', failure, alert: null });
+  await exportRuns.end(store.db, run, { state: failure ? 'failed' : 'finished', failure, alert: null });
 }
 
 describe('millrace exporters', () => {

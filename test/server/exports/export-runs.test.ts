@@ -15,8 +15,7 @@ import {
   updateRecordBegun,
 } from '../../../store/exports/export-files.ts';
 import type { ExportRun } from '../../../store/exports/export-run-record.ts';
-import { findExportRun } from '../../../store/exports/export-runs.ts';
-import { endRun } from '../../../store/jobs/jobs.ts';
+import { exportRuns, findExportRun } from '../../../store/exports/export-runs.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { claimed, instant, storedExportRun } from '../../harness/exports/export-runs.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
@@ -64,7 +63,7 @@ async function finished(end: Date): Promise<ExportRun> {
       null,
     );
     await updateLateRows(tx, entityId, logs!, 3);
-    await endRun(tx, 'export', run, { state: 'finished', failure: null, alert: null });
+    await exportRuns.end(tx, run, { state: 'finished', failure: null, alert: null });
     await updateExportedUntil(tx, entityId, exporter.id, { until: end, startedAt: end });
   });
   return run;
@@ -249,7 +248,7 @@ describe('a rerun', () => {
     const first = await finished(MONDAY);
     const { identifier } = resultOf(await post(`/runs/${first.identifier}/rerun`));
     const rerun = (await claimed(store, await found(identifier)))!;
-    await endRun(store.db, 'export', rerun, { state: 'finished', failure: null, alert: null });
+    await exportRuns.end(store.db, rerun, { state: 'finished', failure: null, alert: null });
     expect(resultOf(await post(`/runs/${identifier}/rerun`))).toMatchObject({
       rerun_of: first.identifier,
       window: { start: null },
@@ -261,7 +260,7 @@ describe('a rerun', () => {
     const rerun = () => post(`/runs/${waiting.identifier}/rerun`);
     expect(refusalOf(await rerun())).toEqual([409, 'conflict', 'The run has not ended yet']);
     for (const state of ['failed', 'canceled'] as const) {
-      await endRun(store.db, 'export', waiting, { state, failure: null, alert: null });
+      await exportRuns.end(store.db, waiting, { state, failure: null, alert: null });
       expect(refusalOf(await rerun())).toEqual([400, 'bad_request', expect.stringContaining('the next one does')]);
     }
     await store.db.query(`UPDATE export_runs SET state = 'finished', is_covered = true WHERE id = $1`, [waiting.id]);

@@ -1,8 +1,7 @@
 import type { Tx } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { insertExportRecords, listExportRecords } from '../../../store/exports/export-files.ts';
-import { claimExportRun, insertExportRun } from '../../../store/exports/export-runs.ts';
-import { endRun } from '../../../store/jobs/jobs.ts';
+import { claimExportRun, exportRuns, insertExportRun } from '../../../store/exports/export-runs.ts';
 
 export type SampleExportRuns = {
   /** Finished, with an export record. */
@@ -20,7 +19,7 @@ export async function insertSampleExportRuns(tx: Tx, exporter: DataExporter): Pr
   const ended = (await claimExportRun(tx, entityId, asked.id, 'workflow'))!;
   await insertExportRecords(tx, entityId, ended.id, ['logs']);
   const [record] = await listExportRecords(tx, entityId, [ended.id]);
-  await endRun(tx, 'export', ended, { state: 'finished', failure: null, alert: null });
+  await exportRuns.end(tx, ended, { state: 'finished', failure: null, alert: null });
   const waiting = (await insertExportRun(tx, entityId, {
     exporterId,
     cause: 'schedule',

@@ -15,7 +15,7 @@ import {
 } from '../../../store/exports/export-runs.ts';
 import { findSnapshot } from '../../../store/exports/export-sources.ts';
 import { listUnclaimedJobs, resetJob } from '../../../store/jobs/jobs-across-entities.ts';
-import { endRun, findNextJob } from '../../../store/jobs/jobs.ts';
+import { findNextJob } from '../../../store/jobs/jobs.ts';
 import { deleteOldExportRuns } from '../../../store/jobs/retention-across-entities.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
@@ -44,7 +44,7 @@ const [MONDAY, TUESDAY, WEDNESDAY] = [
 const at = (day: Date, hour: number) => new Date(day.getTime() + hour * 3_600_000);
 const scheduled = (day: Date) => storedExportRun(store, exporter, day, { cause: 'schedule', scheduledFor: at(day, 3) });
 const cover = (day: Date, hour = 3) => exportRuns.cover(store.db, exporter.entityId, exporter.id, at(day, hour), day);
-const finish = (run: ExportRun) => endRun(store.db, 'export', run, { state: 'finished', failure: null, alert: null });
+const finish = (run: ExportRun) => exportRuns.end(store.db, run, { state: 'finished', failure: null, alert: null });
 const moveCursor = (until: Date) =>
   updateExportedUntil(store.db, exporter.entityId, exporter.id, { until, startedAt: until });
 
@@ -181,7 +181,7 @@ describe('a scheduled time is covered', () => {
 
   it('by none that failed, was canceled, exports days or a window again, or was asked for earlier', async () => {
     const failed = (await claimed(store, await storedExportRun(store, exporter, WEDNESDAY)))!;
-    await endRun(store.db, 'export', failed, { state: 'failed', failure: { status: 'x', message: 'y' }, alert: null });
+    await exportRuns.end(store.db, failed, { state: 'failed', failure: { status: 'x', message: 'y' }, alert: null });
     await storedExportRun(store, exporter, WEDNESDAY, { cause: 'rerun', window: { start: MONDAY, end: WEDNESDAY } });
     await storedExportRun(store, exporter, at(MONDAY, 10));
     expect(await cover(TUESDAY)).toBe(false);
