@@ -11,7 +11,6 @@ import { crashRoutes } from './analytics/crashes.ts';
 import { eventAnalyticsRoutes } from './analytics/event-analytics.ts';
 import { funnelStatsRoutes } from './analytics/funnel-stats.ts';
 import { funnelRoutes } from './analytics/funnels.ts';
-import { segmentPeopleRoutes } from './analytics/segment-people.ts';
 import { segmentRoutes } from './analytics/segments.ts';
 import { trackedListRoutes } from './analytics/tracked-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
@@ -113,7 +112,6 @@ export const routes: readonly Route[] = [
   ...funnelRoutes,
   ...funnelStatsRoutes,
   ...segmentRoutes,
-  ...segmentPeopleRoutes,
   ...eventAnalyticsRoutes,
   ...crashRoutes,
   ...campaignRoutes,

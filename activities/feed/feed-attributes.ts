@@ -34,7 +34,7 @@ import {
   type WaitingFeedRequest,
 } from '../../store/feed/feed-requests.ts';
 import { insertErrorsOf } from '../../store/imports/import-errors.ts';
-import { insertLiveCalls, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
+import { insertLiveCalls, MAX_LIVE_CALLS } from '../../store/tracking/call-reports.ts';
 import { sorRules } from '../attributes/sor-rules.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';

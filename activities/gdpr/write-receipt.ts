@@ -6,7 +6,7 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
 import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr/identifiers.ts';
-import { recordKeptValues } from '../../store/gdpr/kept-values.ts';
+import { recordKeptValues } from '../../store/analytics/filters-of-people.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { erasingLocations } from '../../store/gdpr/personal-data-registry.ts';
 import { endRound, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';

@@ -36,9 +36,7 @@ import {
   listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
 import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
-import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
-import { keepRetention } from '../../store/tracking/event-retention.ts';
-import { foldDayCounts } from '../../store/tracking/fold-day-counts.ts';
+import { ensurePartitionsAhead, keepRetention, foldDayCounts } from '../../store/tracking/event-partitions.ts';
 import { isJobHeld, startJob, startReports, wakeFeed, wakeSegments } from '../../temporal/flows.ts';
 import { repairSchedules } from '../../temporal/schedules.ts';
 import { atMostEach } from '../core/at-most-each.ts';

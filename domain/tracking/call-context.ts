@@ -1,29 +1,13 @@
-/** A call's context: merges it with its batch's, and reads app, device, place and time zone. */
+/** A call's context: app, device, place, time zone, push token. */
 
 import { MINUTE_MS } from '../time/durations.ts';
 import { isObject, numberText } from '../json/exact-json.ts';
 import { isTimeZone } from '../time/time-zone.ts';
 import { type ZoneClock, zoneClock } from '../time/zone-clock.ts';
-import { type CallError, type Fields, fieldsOf, invalid, pushTokenOf, sharedWordOf, wordOf } from './call-fields.ts';
+import { type Fields, textOrNumber } from './call-fields.ts';
 import type { CallContext } from './call.ts';
-
-/** Lays a call's context over its batch's. If both have an object, its members are merged and the call's go first. */
-export function mergeContexts(given: unknown, ofBatch: Fields = {}): { context: Fields } | CallError {
-  const own = fieldsOf(given);
-  if (own === undefined) return invalid('context', 'must be an object');
-  const context: Record<string, unknown> = { ...ofBatch };
-  for (const [name, value] of Object.entries(own)) {
-    const beneath = context[name];
-    context[name] = isObject(value) && isObject(beneath) ? { ...beneath, ...value } : value;
-  }
-  return { context };
-}
-
-/** Returns a part of a context; an empty one if it is no object. */
-export function partOf(context: Fields, name: string): Fields {
-  const part = context[name];
-  return isObject(part) ? part : {};
-}
+import { shorten } from '../text/text-limits.ts';
+import { isWordForNothing } from '../attributes/customer-id.ts';
 
 /**
  * Reads a call's context (Segment spec, common fields: context). A member that is missing or malformed is null: no call
@@ -52,6 +36,12 @@ export function readContext(context: Fields, happenedAt: number): CallContext {
     optIn: readFlag(device.pushEnabled),
     optOut: readFlag(context.optOut),
   };
+}
+
+/** Returns a part of a context; an empty one if it is no object. */
+function partOf(context: Fields, name: string): Fields {
+  const part = context[name];
+  return isObject(part) ? part : {};
 }
 
 const LOCALE = /^(?<lang>[a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?<country>[a-z]{2}))?(?![a-z\d])/i;
@@ -242,3 +232,56 @@ const WORDS: Record<string, string> = Object.fromEntries(
     'BajaSur',
   ].map((word) => [word.toLowerCase(), word]),
 );
+
+const MAX_SHOWN = 256;
+
+/** Returns a short text, cut to 256 characters and storable; null if there is none. */
+function wordOf(value: unknown): string | null {
+  const text = value === undefined ? null : trimmedTextOf(value);
+  return text === null ? null : shorten(text, MAX_SHOWN);
+}
+
+/** Maximum length of a push token: FCM and APNs tokens and browsers' subscriptions have a few hundred characters. */
+const MAX_TOKEN = 4_096;
+
+/** How iOS prints a token: with all of its bytes, or since iOS 13 with the first and last ones. */
+const DESCRIBED = /^<([\da-f ]*)>$/i;
+
+const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
+
+/**
+ * Returns a push token, or null. A browser's token is its subscription, as an object or as JSON. Some apps send what
+ * iOS prints of a token: its bytes in groups, which are joined, or only some of its bytes, which reach no device.
+ */
+export function pushTokenOf(value: unknown): string | null {
+  const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
+  if (text === null || text.length > MAX_TOKEN || DESCRIBED_IN_PART.test(text)) return null;
+  return shorten(DESCRIBED.exec(text)?.[1]?.replaceAll(' ', '') ?? text, MAX_TOKEN) || null;
+}
+
+/** Longer texts are hardly ever shared. */
+const MAX_KNOWN_LENGTH = 32;
+
+const MAX_KNOWN = 2_000;
+
+const known = new Map<string, string | null>();
+
+/**
+ * Does the same as `wordOf`, and remembers texts that many devices share: versions, models, systems, carriers. Don't
+ * use it for a person's own data, such as a city or a token.
+ */
+function sharedWordOf(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return wordOf(value);
+  let word = known.get(value);
+  if (word === undefined) {
+    word = wordOf(value);
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(value, word);
+  }
+  return word;
+}
+
+function trimmedTextOf(value: unknown): string | null {
+  const text = textOrNumber(value)?.trim();
+  return text === undefined || text === '' || isWordForNothing(text) ? null : text;
+}

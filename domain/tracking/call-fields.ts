@@ -1,9 +1,8 @@
-/** Readers of the members of a call: texts, words, push tokens, and the ids of its person and device. */
+/** Members of a call: errors, texts, and the ids of its person and device. */
 
 import { isWordForNothing, newCustomerIdError } from '../attributes/customer-id.ts';
 import { isObject, numberText } from '../json/exact-json.ts';
 import { isKeptByDouble } from '../text/number-value.ts';
-import { shorten } from '../text/text-limits.ts';
 import type { CallType, RefusalCode, Call } from './call.ts';
 
 /** An object of a call, as `parseExactJson` reads it. */
@@ -39,55 +38,6 @@ export function textOrNumber(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   const digits = numberText(value);
   return digits !== undefined && isKeptByDouble(digits) ? String(Number(digits)) : digits;
-}
-
-const MAX_SHOWN = 256;
-/** Returns a short text, cut to 256 characters and storable; null if there is none. */
-export function wordOf(value: unknown): string | null {
-  const text = value === undefined ? null : trimmedTextOf(value);
-  return text === null ? null : shorten(text, MAX_SHOWN);
-}
-
-function trimmedTextOf(value: unknown): string | null {
-  const text = textOrNumber(value)?.trim();
-  return text === undefined || text === '' || isWordForNothing(text) ? null : text;
-}
-
-/** Maximum length of a push token: FCM and APNs tokens and browsers' subscriptions have a few hundred characters. */
-const MAX_TOKEN = 4_096;
-
-/** How iOS prints a token: with all of its bytes, or since iOS 13 with the first and last ones. */
-const DESCRIBED = /^<([\da-f ]*)>$/i;
-const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
-
-/**
- * Returns a push token, or null. A browser's token is its subscription, as an object or as JSON. Some apps send what
- * iOS prints of a token: its bytes in groups, which are joined, or only some of its bytes, which reach no device.
- */
-export function pushTokenOf(value: unknown): string | null {
-  const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
-  if (text === null || text.length > MAX_TOKEN || DESCRIBED_IN_PART.test(text)) return null;
-  return shorten(DESCRIBED.exec(text)?.[1]?.replaceAll(' ', '') ?? text, MAX_TOKEN) || null;
-}
-
-/** Longer texts are hardly ever shared. */
-const MAX_KNOWN_LENGTH = 32;
-const MAX_KNOWN = 2_000;
-const known = new Map<string, string | null>();
-
-/**
- * Does the same as `wordOf`, and remembers texts that many devices share: versions, models, systems, carriers. Don't
- * use it for a person's own data, such as a city or a token.
- */
-export function sharedWordOf(value: unknown): string | null {
-  if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return wordOf(value);
-  let word = known.get(value);
-  if (word === undefined) {
-    word = wordOf(value);
-    if (known.size >= MAX_KNOWN) known.clear();
-    known.set(value, word);
-  }
-  return word;
 }
 
 type Subject = Pick<Call, 'userId' | 'deviceId' | 'previousId'>;

@@ -1,83 +1,11 @@
-/** The time of a call by the server's clock, and the forms in which devices write times. */
+/** Times as devices write them: ISO 8601, and the digits, hours and calendars of their owners' settings. */
 
 import { isDate, readDatetime } from '../time/date-value.ts';
 import { DAY_MS } from '../time/durations.ts';
-import { type CallError, type Fields, invalid, isAbsent, isCallError } from './call-fields.ts';
-
-/** All in ms since the epoch. Calls before `oldest` or after `newest` are refused. */
-export type CallTimes = {
-  receivedAt: number;
-  /** When the batch was sent, by the sender's clock. */
-  sentAt: number | null;
-  oldest: number;
-  newest: number;
-  /** An import's timestamps count as they stand. */
-  isImport?: boolean;
-};
-
-/** `note`: why the time of receipt counts instead of the call's own time; else null. */
-type HappenedAt = { happenedAt: number; note: string | null };
-
-/** A request may be under way for this long. Clocks that differ by less count as equal. */
-const UNDER_WAY_MS = 60_000;
-/** `sentAt` may be in whole seconds. */
-const SECOND_MS = 1_000;
-
-/**
- * Returns when a call happened, by the server's clock (Segment spec, common fields: timestamps). The device's clock
- * error is the difference between `sentAt` and the receipt, so the call happened as long before its receipt as its
- * timestamp lies before `sentAt`. A call's own `sentAt` goes before its batch's. Without `sentAt` the timestamp counts
- * as it stands; without a timestamp, the receipt counts. A `sentAt` of less than a minute ago means a slow request, not
- * a wrong clock: a correction would change the order of calls. A `sentAt` before the call says nothing. No call
- * happened after its receipt.
- */
-export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | CallError {
-  const { receivedAt, oldest, newest, isImport = false } = times;
-  const field = timestampField(fields, isImport);
-  const timestamp = readDeviceTime(field, fields[field]);
-  if (isCallError(timestamp)) return timestamp;
-  const ownSentAt: DeviceTime | CallError = isImport ? NOT_SENT : readDeviceTime('sentAt', fields.sentAt);
-  if (isCallError(ownSentAt)) return ownSentAt;
-  if (isImport && timestamp.isUncertain) return invalid(field, 'is of another calendar: send it in ISO 8601');
-  if (isImport && timestamp.ms === null) return invalid('timestamp', 'must stand in a call of /v1/import');
-  if (timestamp.ms === null) {
-    return {
-      happenedAt: receivedAt,
-      note: timestamp.isUncertain ? `${field}: is of another calendar; the time of receipt counts` : null,
-    };
-  }
-  const happenedAt = isImport ? timestamp.ms : correct(receivedAt, ownSentAt.ms ?? times.sentAt, timestamp.ms);
-  if (happenedAt < oldest)
-    return { code: 'too_old', message: `${field}: lies before ${sayInstant(oldest)}, the oldest that is kept` };
-  if (happenedAt > newest) {
-    const advice = isImport ? 'check the records' : "check the sender's clock, or send sentAt";
-    return { code: 'in_the_future', message: `${field}: lies after ${sayInstant(newest)}; ${advice}` };
-  }
-  return { happenedAt: Math.min(happenedAt, receivedAt), note: null };
-}
-
-const NOT_SENT: DeviceTime = { ms: null, isUncertain: false };
-
-/** In an import `timestamp` goes first: its sender has corrected it. */
-function timestampField(fields: Fields, isImport: boolean): 'timestamp' | 'originalTimestamp' {
-  const [first, second] = isImport
-    ? (['timestamp', 'originalTimestamp'] as const)
-    : (['originalTimestamp', 'timestamp'] as const);
-  return isAbsent(fields[first]) ? second : first;
-}
-
-function correct(receivedAt: number, sentAt: number | null, timestamp: number): number {
-  if (sentAt === null || timestamp - sentAt >= SECOND_MS || Math.abs(receivedAt - sentAt) <= UNDER_WAY_MS)
-    return timestamp;
-  return receivedAt - Math.max(sentAt - timestamp, 0);
-}
-
-function sayInstant(ms: number): string {
-  return new Date(ms).toISOString();
-}
+import { type CallError, invalid, isAbsent } from './call-fields.ts';
 
 /** A time as a device wrote it. `ms` is null if the time is absent, or (`isUncertain`) may mean several instants. */
-type DeviceTime = { ms: number | null; isUncertain: boolean };
+export type DeviceTime = { ms: number | null; isUncertain: boolean };
 
 /**
  * Reads a time in ISO 8601; a date alone means its midnight in UTC. Phones also write the digits, the twelve hours and

@@ -6,12 +6,15 @@ import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import {
+  countFunnel,
+  exploreFunnel,
+  MAX_PROPERTIES,
+  type StepTotal,
   type Breakdown,
   BREAKDOWN_FIELDS,
   type BreakdownField,
   type FunnelQuery,
-} from '../../store/analytics/funnel-sql.ts';
-import { countFunnel, exploreFunnel, MAX_PROPERTIES, type StepTotal } from '../../store/analytics/funnel-stats.ts';
+} from '../../store/analytics/funnel-stats.ts';
 import { findFunnel } from '../../store/analytics/funnels.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';

@@ -3,7 +3,7 @@
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { detailsOf, eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../domain/analytics/funnel.ts';
 import { type FieldError, MAX_FAULTS, refuseFields } from '../../domain/core/refusal.ts';
-import type { FunnelQuery } from '../../store/analytics/funnel-sql.ts';
+import type { FunnelQuery } from '../../store/analytics/funnel-stats.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { listEventNames } from '../../store/tracking/event-definitions.ts';

@@ -11,7 +11,6 @@ import { showTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
 import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
-import type { AppIcon, AppSettings } from '../../store/apps/app-settings.ts';
 import {
   type App,
   findWholeApp,
@@ -22,6 +21,8 @@ import {
   streamWholeApps,
   updateApp,
   type WholeApp,
+  type AppIcon,
+  type AppSettings,
 } from '../../store/apps/apps.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';

@@ -9,7 +9,7 @@ import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
 import { scheduleOf, sendPlan } from '../../domain/campaigns/send-plan.ts';
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
-import { findErasureFailure } from '../../store/analytics/erased-values.ts';
+import { findErasureFailure } from '../../store/analytics/filters-of-people.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { lockSegments } from '../../store/analytics/segments.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';

@@ -4,7 +4,7 @@ import * as api from '../../api/sends/device-messages.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { messageIdOf } from '../../domain/sends/attempt.ts';
-import { fieldsOf, isCallError, pushTokenOf, readSubject } from '../../domain/tracking/call-fields.ts';
+import { fieldsOf, isCallError, readSubject } from '../../domain/tracking/call-fields.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { write } from '../../store/core/database.ts';
 import {
@@ -18,6 +18,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { type Route, route } from '../http/route.ts';
 import { requireTarget } from '../tracking/write-keys.ts';
 import { verifyUserToken } from '../tracking/user-token.ts';
+import { pushTokenOf } from '../../domain/tracking/call-context.ts';
 
 const MAX_INAPP = 100;
 const NO_DEVICE_ID = 'is required: what the SDK has as context.device.id, or anonymousId';

@@ -4,10 +4,15 @@ import { writeListCursor } from '../../api/core/list-cursor.ts';
 import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
-import { type DailyCallCounts, listCallCounts } from '../../store/tracking/call-counts.ts';
 import { deleteCrash, listCrashes } from '../../store/tracking/crashes.ts';
-import { listLiveCalls, type StoredLiveCall } from '../../store/tracking/live-calls.ts';
-import { listRefusedCalls, type StoredRefusedCall } from '../../store/tracking/refused-calls.ts';
+import {
+  listRefusedCalls,
+  type StoredRefusedCall,
+  listLiveCalls,
+  type StoredLiveCall,
+  type DailyCallCounts,
+  listCallCounts,
+} from '../../store/tracking/call-reports.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';

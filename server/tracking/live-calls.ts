@@ -2,14 +2,15 @@
 
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { SharedBudget } from '../../domain/core/semaphore.ts';
-import type { Fields } from '../../domain/tracking/call-fields.ts';
+import { type Fields, fieldsOf, isAbsent, isNoDevice, textOrNumber } from '../../domain/tracking/call-fields.ts';
 import { type Database, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import { insertLiveCalls, type LiveCall, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
+import { insertLiveCalls, type LiveCall, MAX_LIVE_CALLS } from '../../store/tracking/call-reports.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import { peopleIn, rawOf, type CallRequest } from './read-calls.ts';
-import type { RequestOutcome } from './write-calls.ts';
+import type { RequestOutcome, CallRequest } from './write-calls.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 
 const WRITE_EVERY_MS = 1_000;
 /** Maximum number of calls of all entities in a second, shared out by entity. */
@@ -104,4 +105,49 @@ export class LiveCalls {
       });
     }
   }
+}
+
+/**
+ * Returns a call as JSON, cut to `maxChars`. The ids come first, so that an erasure finds a cut call, too; a device id
+ * of its batch's context is added.
+ */
+export function rawOf(given: unknown, beneath: Fields, maxChars: number): string {
+  if (!isObject(given)) return shorten(JSON.stringify(given), maxChars);
+  const { userId, anonymousId, previousId, context, ...others } = given;
+  const raw = {
+    userId,
+    anonymousId,
+    previousId,
+    context: deviceFirst(context, beneath),
+    ...others,
+    writeKey: undefined,
+  };
+  return shorten(JSON.stringify(raw), maxChars);
+}
+
+function deviceFirst(context: unknown, beneath: Fields): unknown {
+  const id = deviceIdIn(context) ?? deviceIdIn(beneath);
+  const { device: given, ...others } = fieldsOf(context) ?? { device: context };
+  const device = fieldsOf(given);
+  return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
+}
+
+/** Returns the ids of a call that may be malformed, each with its type (as `readSubject`). */
+export function peopleIn(given: unknown, beneath: Fields): Person[] {
+  if (!isObject(given)) return [];
+  const { userId, anonymousId, previousId, context } = given;
+  const deviceId = [deviceIdIn(context), deviceIdIn(beneath), anonymousId].find((id) => !isNoDevice(id));
+  const ids = [
+    ['user_id', userId],
+    ['user_id', previousId],
+    ['device_id', deviceId],
+  ] as const;
+  return ids.flatMap(([customerType, given]): Person[] => {
+    const customerId = textOrNumber(given);
+    return customerId === undefined || customerId === '' ? [] : [{ customerType, customerId }];
+  });
+}
+
+function deviceIdIn(context: unknown): unknown {
+  return fieldsOf(fieldsOf(context)?.device)?.id;
 }

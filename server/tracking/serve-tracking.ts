@@ -13,7 +13,7 @@ import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
 import { storable, withoutCutWord } from '../../domain/text/text-limits.ts';
 import { yieldToEventLoop } from '../../store/core/yield-to-event-loop.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import type { RefusedAppCall } from '../../store/tracking/refused-calls.ts';
+import type { RefusedAppCall } from '../../store/tracking/call-reports.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { sendError } from '../http/refusal-reply.ts';

@@ -1,18 +1,22 @@
-/** The routes of Segment's tracking API: batches, single calls, and the settings of SDKs. */
+/** The routes of Segment's tracking API: batches, single calls, and the settings of SDKs. Reads the calls of a request. */
 
+import { hash } from 'node:crypto';
 import * as api from '../../api/tracking/tracking.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { readBatch, type CallBatch } from '../../domain/tracking/read-call.ts';
-import type { RefusedCall } from '../../domain/tracking/call.ts';
+import { readBatch, type CallBatch, readCall } from '../../domain/tracking/read-call.ts';
+import type { RefusedCall, CallType, CallContext } from '../../domain/tracking/call.ts';
 import type { AppCall } from '../../store/tracking/app-call.ts';
-import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
+import type { TrackingTarget, KeyedApp } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import { type OfPath, readCalls } from './read-calls.ts';
 import { bytesOfBody } from './serve-tracking.ts';
-import type { RequestOutcome } from './write-calls.ts';
+import type { RequestOutcome, CallRequest } from './write-calls.ts';
 import { requireTarget } from './write-keys.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
+import { type Fields, isCallError, type CallError, invalid } from '../../domain/tracking/call-fields.ts';
+import type { RefusedAppCall } from '../../store/tracking/call-reports.ts';
+import { peopleIn, rawOf } from './live-calls.ts';
 
 const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].map((operation) =>
   route(operation, async ({ body, ...circumstances }, deps) => {
@@ -102,5 +106,85 @@ const readSettings = route(
     return bare({ integrations: { 'Segment.io': destination }, metrics: { sampleRate: 0 } });
   },
 );
+
+/** How far a device's clock may be ahead. */
+const AHEAD_MS = DAY_MS;
+/** Maximum length of a refused call as it is kept. */
+const RAW_LENGTH = 4_000;
+
+const sha256 = (text: string) => hash('sha256', text, 'hex');
+
+/** Facts that a path sets: the type of a single call; that calls are imported. */
+type OfPath = { type?: CallType; isImport?: boolean };
+
+function readCalls(
+  { calls: given, sentAt, context }: Pick<CallBatch, 'calls' | 'sentAt' | 'context'>,
+  target: TrackingTarget,
+  receivedAt: number,
+  ofPath: OfPath = {},
+): CallRequest {
+  const by = {
+    receivedAt,
+    sentAt,
+    sha256,
+    batchContext: context,
+    oldest: monthsBefore(receivedAt, target.retentionMonths),
+    newest: receivedAt + AHEAD_MS,
+    ...ofPath,
+  };
+  const request: CallRequest = { calls: [], refused: [] };
+  for (const [index, each] of given.entries()) {
+    const read = readCall(each, index, by);
+    if ('refused' in read) {
+      request.refused.push(keep(read.refused, each, context, target));
+      continue;
+    }
+    const app = appOfCall(target.apps, read.call.context);
+    if (isCallError(app))
+      request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
+    else {
+      const { appId, sorId, sessionTimeout } = app;
+      request.calls.push(Object.assign(read.call, { appId, sorId, sessionTimeout, globalSorId: target.globalSorId }));
+    }
+  }
+  return request;
+}
+
+/** Subtracts months as Postgres does: a missing day becomes the last day of its month. */
+function monthsBefore(instantMs: number, months: number): number {
+  const date = new Date(instantMs);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() - months);
+  const days = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  return date.setUTCDate(Math.min(day, days));
+}
+
+/** Adds the call as it came, its ids, and its app if the key has only one. */
+function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedAppCall {
+  const [raw, people] = [rawOf(given, beneath, RAW_LENGTH), peopleIn(given, beneath)];
+  return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw, people };
+}
+
+/**
+ * Returns the app of a call among those that share a key: the one with its package name, else the only one of its
+ * platform. A key's only app has all calls.
+ */
+function appOfCall(
+  [first, ...others]: TrackingTarget['apps'],
+  { appNamespace, platform }: CallContext,
+): KeyedApp | CallError {
+  if (others.length === 0) return first;
+  const apps = [first, ...others];
+  const named = apps.find(({ packageName }) => packageName === appNamespace);
+  if (named) return named;
+  const [only, another] = apps.filter(({ appType }) => appType === platform);
+  if (only && !another) return only;
+  const { message } = invalid(
+    'context.app.namespace',
+    `must be the package name of one of the ${apps.length} apps that share this key`,
+  );
+  return { code: 'unknown_app', message };
+}
 
 export const trackingRoutes: Route[] = [...batchRoutes, ...singleRoutes, readSettings];

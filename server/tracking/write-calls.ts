@@ -12,9 +12,11 @@ import { type CallOutcome, insertCalls, INSERT_CALLS, STORE_REFUSALS } from '../
 import { insertNewDefinitions } from '../../store/tracking/event-definitions.ts';
 import { insertNewAttributes } from '../../store/tracking/insert-traits.ts';
 import type { AppCall } from '../../store/tracking/app-call.ts';
-import { insertRefusedAppCalls } from '../../store/tracking/refused-calls.ts';
+import { insertRefusedAppCalls, type RefusedAppCall } from '../../store/tracking/call-reports.ts';
 import { microBatch } from '../http/micro-batch.ts';
-import type { CallRequest } from './read-calls.ts';
+
+/** The calls of a request, and those that are refused. */
+export type CallRequest = { calls: AppCall[]; refused: RefusedAppCall[] };
 
 /** The outcome of a request; refused calls are in order of their index. */
 export type RequestOutcome = {

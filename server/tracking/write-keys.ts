@@ -1,11 +1,8 @@
-/** Write keys: finds the apps and the entity to which a key leads, and the app of a call. */
+/** Write keys: finds the apps and the entity to which a key leads. */
 
 import { apiKeyError } from '../../domain/apps/api-key.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { type CallError, invalid } from '../../domain/tracking/call-fields.ts';
-import type { CallContext } from '../../domain/tracking/call.ts';
-import type { KeyedApp } from '../../store/apps/app-api-keys.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { findTrackingTarget, type TrackingTarget } from '../../store/tracking/tracking-target.ts';
@@ -79,27 +76,6 @@ function remember<V>(entries: Map<string, V>, key: string, value: V): void {
   entries.delete(key);
   if (entries.size >= MAX_KNOWN) entries.delete(entries.keys().next().value!);
   entries.set(key, value);
-}
-
-/**
- * Returns the app of a call among those that share a key: the one with its package name, else the only one of its
- * platform. A key's only app has all calls.
- */
-export function appOfCall(
-  [first, ...others]: TrackingTarget['apps'],
-  { appNamespace, platform }: CallContext,
-): KeyedApp | CallError {
-  if (others.length === 0) return first;
-  const apps = [first, ...others];
-  const named = apps.find(({ packageName }) => packageName === appNamespace);
-  if (named) return named;
-  const [only, another] = apps.filter(({ appType }) => appType === platform);
-  if (only && !another) return only;
-  const { message } = invalid(
-    'context.app.namespace',
-    `must be the package name of one of the ${apps.length} apps that share this key`,
-  );
-  return { code: 'unknown_app', message };
 }
 
 type Dependencies = { writeKeys: WriteKeys; keyRates: KeyRates };

@@ -3,7 +3,7 @@
 import { eachFilter, type SegmentFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { listReached } from './erased-values.ts';
+import { listReached } from './filters-of-people.ts';
 
 /** `sor`: the identifier of its System of Records. */
 type NamedAttribute = Row<'customer_attributes', 'key' | 'isSensitive'> & { sor: string };

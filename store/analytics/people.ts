@@ -107,34 +107,8 @@ export const personOfDevice = (d: string): string =>
   `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
 
 /**
- * Returns SQL for the people of an app, each once, as `person`: users that it has seen, and devices without a user or
- * with several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
- */
-export const peopleOfApp = (app: string): string => `
-  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
-  UNION SELECT subject FROM session_heads WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v'
-  UNION ALL
-  SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
-  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL
-  UNION ALL SELECT 'd' || device_id FROM only_users WHERE app_id = ${app} AND user_id IS NULL`;
-
-/**
  * Does the same as `personOfDevice`, faster for many devices. Needs `only_users` of `personSql`, and `onlyUserOfDevice`
  * in the joins.
  */
 export const personWithOnlyUser = (d: string): string =>
   `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
-export const onlyUserOfDevice = (d: string): string =>
-  `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
-
-/** A person as `person`, with `joins`; with aliases the one that this person became. */
-export type Resolved = { joins: string; person: string };
-
-/** Returns SQL for a person of an app given as an expression, as `personSql` with aliases does for events. */
-export function resolvedPerson(person: string, app: string, aliases: boolean): Resolved {
-  if (!aliases) return { joins: '', person };
-  return {
-    joins: `LEFT JOIN alias_ends became ON became.app_id = ${app} AND became.previous_id = substr(${person}, 2)`,
-    person: `coalesce('u' || became.user_id, ${person})`,
-  };
-}

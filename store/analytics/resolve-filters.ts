@@ -28,7 +28,7 @@ import { listSorIds } from '../attributes/systems-of-records.ts';
 import type { Campaign } from '../campaigns/campaigns.ts';
 import type { Queryable } from '../core/database.ts';
 import { listEventNames } from '../tracking/event-definitions.ts';
-import { findErasureFailure } from './erased-values.ts';
+import { findErasureFailure } from './filters-of-people.ts';
 import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 

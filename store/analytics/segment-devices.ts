@@ -1,7 +1,6 @@
 /** Devices of segments' members, and segments of devices. */
 
 import type { SegmentMember } from '../../domain/analytics/tracked-lists.ts';
-import { refuse } from '../../domain/core/refusal.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
@@ -31,29 +30,6 @@ export async function listSegmentRefs(
 /** Returns SQL for whether a person is in one of these segments, an array. Uses the primary key. */
 export const isMember = (person: string, segments: string): string => `EXISTS (
   SELECT FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = ANY (${segments}) AND m.person = ${person})`;
-
-/**
- * Refuses a file of these segments' devices if one was deleted or has no members yet: the file would be empty, or
- * outdated.
- */
-export async function requireSegmentMembers(
-  db: Queryable,
-  entityId: number,
-  segments: readonly number[],
-): Promise<void> {
-  const { rows } = await db.query<{ has_members: boolean }>(
-    'SELECT snapshot_at IS NOT NULL AS has_members FROM segments WHERE entity_id = $1 AND id = ANY ($2::integer[])',
-    [entityId, segments],
-  );
-  if (rows.length < new Set(segments).size)
-    refuse(404, 'not_found', "The file can't be built: its segment was deleted");
-  if (rows.every(({ has_members: hasMembers }) => hasMembers)) return;
-  refuse(
-    409,
-    'computing',
-    "The file can't be built: the people of its segment are not found yet. Ask for the file again later",
-  );
-}
 
 /**
  * Returns SQL for the devices of a segment in an app, with their `person`: of each member in order of the primary key,

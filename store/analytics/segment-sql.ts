@@ -26,16 +26,8 @@ import {
   type FunnelQuery,
   parameters,
   type StepOutcome,
-} from './funnel-sql.ts';
-import {
-  onlyUserOfDevice,
-  peopleOfApp,
-  personOfDevice,
-  personSql,
-  personWithOnlyUser,
-  type Resolved,
-  resolvedPerson,
-} from './people.ts';
+} from './funnel-stats.ts';
+import { personOfDevice, personSql, personWithOnlyUser } from './people.ts';
 
 /** The filters of a segment, with the ids of the names in them. */
 export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
@@ -161,6 +153,33 @@ function appsOf({ blocks }: ResolvedFilters): readonly number[] {
     return element.on === 'events' ? [element.appId] : element.on === 'campaigns' ? element.appIds : [];
   };
   return blocks.flatMap(of);
+}
+
+/**
+ * Returns SQL for the people of an app, each once, as `person`: users that it has seen, and devices without a user or
+ * with several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
+ */
+const peopleOfApp = (app: string): string => `
+  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
+  UNION SELECT subject FROM session_heads WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v'
+  UNION ALL
+  SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
+  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL
+  UNION ALL SELECT 'd' || device_id FROM only_users WHERE app_id = ${app} AND user_id IS NULL`;
+
+const onlyUserOfDevice = (d: string): string =>
+  `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
+
+/** A person as `person`, with `joins`; with aliases the one that this person became. */
+type Resolved = { joins: string; person: string };
+
+/** Returns SQL for a person of an app given as an expression, as `personSql` with aliases does for events. */
+function resolvedPerson(person: string, app: string, aliases: boolean): Resolved {
+  if (!aliases) return { joins: '', person };
+  return {
+    joins: `LEFT JOIN alias_ends became ON became.app_id = ${app} AND became.previous_id = substr(${person}, 2)`,
+    person: `coalesce('u' || became.user_id, ${person})`,
+  };
 }
 
 type Asked = { app: string; now: Date; add: AddParameter; aliases: boolean };

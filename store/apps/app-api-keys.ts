@@ -1,6 +1,5 @@
 /** API keys of apps, by which SDKs send data. */
 
-import type { AppType } from '../../domain/apps/app.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
@@ -18,19 +17,6 @@ export type AppApiKey = {
 
 /** Why a value can't be an app's key: this app has it already, or another entity. */
 export type KeyTaken = 'of this app' | 'elsewhere';
-
-/** An app of a key, with the facts that its calls need. */
-export type KeyedApp = {
-  entityId: number;
-  appId: number;
-  sorId: number;
-  identifier: string;
-  packageName: string;
-  appType: AppType;
-  timezone: string;
-  /** In seconds. */
-  sessionTimeout: number;
-};
 
 type KeyRow = Row<'app_api_keys', 'id' | 'identifier' | 'apiKey' | 'revoked' | 'createdAt' | 'updatedAt'>;
 
@@ -119,33 +105,6 @@ export async function updateAppApiKey(
     [entityId, before.id, lookup, secrets.seal(apiKey, keyCell(entityId, before.identifier)), revoked, appId],
   );
   return rowCount === 1 ? null : 'of this app';
-}
-
-/**
- * Finds the apps with this key, not revoked, of an active entity, in order of their ids. No other entity ever gets a
- * used value, so data of old SDKs never reaches another entity.
- */
-export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: string): Promise<KeyedApp[]> {
-  // Uses the primary key of key_lookups, then app_api_keys_by_value.
-  const rows = readRows<
-    Row<'apps', 'entityId' | 'id' | 'identifier' | 'packageName' | 'appType' | 'defaultTz' | 'sessionTimeout'> & {
-      sorId: number;
-    }
-  >(
-    await db.query({
-      // Planned once a session, since each request of an SDK runs it.
-      name: 'find-apps-by-key',
-      text: `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
-     FROM key_lookups l
-     JOIN entities e ON e.id = l.entity_id AND e.active
-     JOIN app_api_keys k ON k.entity_id = l.entity_id AND k.lookup = l.lookup AND NOT k.revoked
-     JOIN apps a ON a.entity_id = k.entity_id AND a.id = k.app_id
-     JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL
-     WHERE l.lookup = $1 AND l.kind = 'app' ORDER BY a.id`,
-      values: [secrets.lookup(writeKey)],
-    }),
-  );
-  return rows.map(({ id: appId, defaultTz: timezone, ...app }) => ({ ...app, appId, timezone }));
 }
 
 /** Claims a value for the entity for good; false if another entity, or a System of Records, has it. */

@@ -46,24 +46,6 @@ export function timestamp(instantMs: number): string {
   return `${known.text}${rest.slice(0, 2)}.${rest.slice(2)}Z`;
 }
 
-/** Returns the last value that is not null, or null. */
-export function lastOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
-  for (let at = calls.length - 1; at >= 0; at -= 1) {
-    const value = read(calls[at]!);
-    if (value !== null) return value;
-  }
-  return null;
-}
-
-/** Returns the first value that is not null, or null. */
-export function firstOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
-  for (const call of calls) {
-    const value = read(call);
-    if (value !== null) return value;
-  }
-  return null;
-}
-
 /**
  * Finds the calls that name an erased person, each with the person's keyed hash. `isAny`: whether the entity has erased
  * any, if the caller knows.

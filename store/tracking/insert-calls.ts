@@ -1,5 +1,6 @@
 /**
- * Inserts the calls of requests in one transaction: events, locations, sessions, devices, crashes, traits, receipts.
+ * Inserts the calls of requests in one transaction: events, locations, sessions, devices, crashes, aliases, traits,
+ * receipts.
  */
 
 import { pipeline } from 'node:stream/promises';
@@ -18,19 +19,27 @@ import {
   type SessionsOfCalls,
   type SubjectCalls,
   timestamp,
+  type PlacedSubject,
 } from './app-call.ts';
 import { crashOf, findOrInsertCrashes, updateCrashCounts } from './crashes.ts';
 import { upsertDevices } from './devices.ts';
 import { insertMessages } from './event-messages.ts';
 import { insertTraits } from './insert-traits.ts';
-import { insertCallCounts, type AppCallCounts } from './call-counts.ts';
-import { keepRefusedCalls, type RefusedCallRow } from './refused-calls.ts';
+import { keepRefusedCalls, type RefusedCallRow, insertCallCounts, type AppCallCounts } from './call-reports.ts';
 import { placeInSessions } from './sessions.ts';
-import { countByDay, type DayCount } from './day-counts.ts';
-import { findExcessAliases, insertUserAliases, MAX_ALIASES } from './user-aliases.ts';
+import type { DayCount, CountedTable } from './day-counts.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
+import { OF_ANY_APP } from '../gdpr/rows-of-people.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 
 /** The settings of the transaction in which `insertCalls` runs. */
 export const INSERT_CALLS = { settings: LOOK_UP_BY_KEY };
+
+/**
+ * Maximum number of aliases of a user, and of an earlier id, since an app's key could write any number. Refused ones
+ * don't count.
+ */
+const MAX_ALIASES = 100;
 
 /** Why the store refuses a well-formed call. */
 export const STORE_REFUSALS = {
@@ -152,6 +161,30 @@ function countByApp(batch: readonly AppCall[], outcomes: readonly CallOutcome[])
   return [...byApp.values()];
 }
 
+/** Counts new calls by day: events, locations, and sessions that begin or whose start has moved. */
+function countByDay(calls: readonly AppCall[], subjects: readonly PlacedSubject[]): DayCount[] {
+  const counts = new Map<string, DayCount>();
+  const add = (appId: number, at: number, table: CountedTable, rows: number) => {
+    const day = Math.floor(at / DAY_MS);
+    const key = `${appId} ${day}`;
+    const count = counts.get(key) ?? { appId, day, events: 0, sessions: 0, locations: 0 };
+    count[table] += rows;
+    counts.set(key, count);
+  };
+  for (const { appId, happenedAt, event, context } of calls) {
+    if (event !== null) add(appId, happenedAt, 'events', 1);
+    if (context.latitude !== null && context.longitude !== null) add(appId, happenedAt, 'locations', 1);
+  }
+  for (const { appId, placed } of subjects) {
+    for (const { session, foundAt } of placed) {
+      if (foundAt === session.startedAt) continue;
+      add(appId, session.startedAt, 'sessions', 1);
+      if (foundAt !== null) add(appId, foundAt, 'sessions', -1);
+    }
+  }
+  return [...counts.values()];
+}
+
 /** Characters of COPY's text in a message. */
 const PIECE_LENGTH = 60_000;
 
@@ -238,4 +271,81 @@ async function insertReceipts(tx: Tx, entityId: number, calls: readonly AppCall[
     return receipt === null ? [] : [{ ...receipt, appId, deviceId: deviceId!, at: timestamp(happenedAt) }];
   });
   await updateReceipts(tx, entityId, receipts);
+}
+
+type AliasCall = AppCall & { previousId: string; userId: string };
+
+function isAlias(call: AppCall): call is AliasCall {
+  return call.previousId !== null && call.userId !== null && call.previousId !== call.userId;
+}
+
+/** Returns the aliases beyond MAX_ALIASES, in order of the calls. */
+async function findExcessAliases(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<Set<AppCall>> {
+  const aliases = calls.filter(isAlias);
+  if (aliases.length === 0) return new Set();
+  const stored = (column: string) => `(SELECT count(*) FROM (
+    SELECT FROM user_aliases a WHERE a.entity_id = $1 AND a.${column} = new.${column} AND a.decision IS DISTINCT FROM 'refused'
+    LIMIT ${MAX_ALIASES}) AS stored)`;
+  // Uses the primary key of user_aliases, and user_aliases_by_user.
+  const rows = readRows<Row<'user_aliases', 'previousId' | 'userId'>>(
+    await tx.query(
+      `WITH new AS (
+       SELECT previous_id, user_id, row_number() OVER (PARTITION BY user_id ORDER BY ordinal) AS of_user,
+         row_number() OVER (PARTITION BY previous_id ORDER BY ordinal) AS of_previous
+       FROM (SELECT previous_id, user_id, min(ordinal) AS ordinal
+         FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS g (previous_id, user_id, ordinal) GROUP BY previous_id, user_id) AS given
+       WHERE NOT EXISTS (SELECT FROM user_aliases a
+         WHERE a.entity_id = $1 AND a.previous_id = given.previous_id AND a.user_id = given.user_id))
+     SELECT previous_id, user_id FROM new
+     WHERE of_user + ${stored('user_id')} > ${MAX_ALIASES} OR of_previous + ${stored('previous_id')} > ${MAX_ALIASES}`,
+      [entityId, aliases.map(({ previousId }) => previousId), aliases.map(({ userId }) => userId)],
+    ),
+  );
+  const excess = new Set(rows.map(({ previousId, userId }) => keyOf({ previousId, userId })));
+  return new Set(aliases.filter((call) => excess.has(keyOf(call))));
+}
+
+/**
+ * Inserts the aliases of calls. An alias is `witnessed` if only the calling device knew the earlier id: any other claim
+ * of an id in use may be false (docs/gdpr.md, "Whose word links ids").
+ */
+async function insertUserAliases(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<void> {
+  const aliases = [
+    ...new Map(
+      calls
+        .filter(isAlias)
+        .toReversed()
+        .map((call) => [keyOf(call), call]),
+    ).values(),
+  ].toReversed();
+  if (aliases.length === 0) return;
+  const firstDeviceOf = new Map(aliases.toReversed().map(({ previousId, deviceId }) => [previousId, deviceId]));
+  const isFirst = aliases.map(({ previousId, deviceId }) => firstDeviceOf.get(previousId) === deviceId);
+  await tx.query(
+    `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, device_id, witnessed)
+     SELECT $1, previous_id, user_id, app_id, device_id, is_first AND device_id IS NOT NULL
+       AND NOT EXISTS (SELECT FROM device_users u
+         WHERE u.entity_id = $1 AND u.user_id = given.previous_id AND u.device_id <> given.device_id)
+       AND (previous_id = device_id OR NOT EXISTS (
+         SELECT FROM devices d WHERE d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = given.previous_id))
+       AND NOT EXISTS (SELECT FROM session_heads h
+         WHERE h.entity_id = $1 AND h.${OF_ANY_APP} AND h.subject = 'u' || given.previous_id)
+       AND NOT EXISTS (SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = given.previous_id AND o.witnessed
+         AND o.user_id <> given.user_id AND o.device_id IS DISTINCT FROM given.device_id)
+     FROM unnest($2::text[], $3::text[], $4::integer[], $5::text[], $6::boolean[])
+       AS given (previous_id, user_id, app_id, device_id, is_first)
+     ORDER BY previous_id COLLATE "C", user_id COLLATE "C" ON CONFLICT DO NOTHING`,
+    [
+      entityId,
+      aliases.map(({ previousId }) => previousId),
+      aliases.map(({ userId }) => userId),
+      aliases.map(({ appId }) => appId),
+      aliases.map(({ deviceId }) => deviceId),
+      isFirst,
+    ],
+  );
+}
+
+function keyOf({ previousId, userId }: Pick<AliasCall, 'previousId' | 'userId'>): string {
+  return JSON.stringify([previousId, userId]);
 }

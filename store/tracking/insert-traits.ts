@@ -14,7 +14,7 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../feed/feed-requests.ts';
 import { findErasedCalls, type AppCall } from './app-call.ts';
-import { insertLiveCalls } from './live-calls.ts';
+import { insertLiveCalls } from './call-reports.ts';
 
 /** Maximum number of attributes that a System of Records gets by itself; the feed ignores values of further keys. */
 const MAX_ATTRIBUTES = 500;

@@ -7,9 +7,7 @@ import { placeCalls, reachOf, type SessionWindow } from '../../domain/tracking/s
 import type { Row } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import {
-  firstOf,
   type AppCall,
-  lastOf,
   type PlacedSession,
   type PlacedSubject,
   type SessionsOfCalls,
@@ -353,4 +351,22 @@ function placeSubject(subject: SubjectCalls, known: SessionWindow[]): PlacedSubj
     else bySession.set(session, { subject, session, foundAt: foundAt.get(session.id) ?? null, calls: [call] });
   }
   return { ...subject, latest: sessions.at(-1)!, placed: [...bySession.values()] };
+}
+
+/** Returns the last value that is not null, or null. */
+function lastOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
+  for (let at = calls.length - 1; at >= 0; at -= 1) {
+    const value = read(calls[at]!);
+    if (value !== null) return value;
+  }
+  return null;
+}
+
+/** Returns the first value that is not null, or null. */
+function firstOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
+  for (const call of calls) {
+    const value = read(call);
+    if (value !== null) return value;
+  }
+  return null;
 }

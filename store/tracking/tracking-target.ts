@@ -1,35 +1,55 @@
-import { findAppsByKey, type KeyedApp } from '../apps/app-api-keys.ts';
+/** The target of a write key: the apps that have it, and facts of their entity. */
+
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** The target of a write key: the apps that have it, at least one, and facts of their entity. */
-export type TrackingTarget = {
-  entityId: number;
-  apps: [KeyedApp, ...KeyedApp[]];
-  globalSorId: number | null;
-  retentionMonths: number;
+/** An app of a key, with the facts that its calls need. */
+export type KeyedApp = Row<'apps', 'entityId' | 'identifier' | 'packageName' | 'appType' | 'sessionTimeout'> & {
+  appId: number;
+  sorId: number;
+  timezone: string;
 };
 
+/** At least one app. */
+export type TrackingTarget = EntityFacts & { entityId: number; apps: [KeyedApp, ...KeyedApp[]] };
+
+type EntityFacts = { globalSorId: number | null; retentionMonths: number };
+
+/**
+ * Finds the apps with this key, not revoked, of an active entity, in order of their ids. No other entity ever gets a
+ * used value, so data of old SDKs never reaches another entity.
+ */
 export async function findTrackingTarget(
   db: Queryable,
   secrets: Secrets,
   writeKey: string,
 ): Promise<TrackingTarget | null> {
-  const [first, ...others] = await findAppsByKey(db, secrets, writeKey);
+  // Both statements are planned once a session, since each request of an SDK runs them. Uses the primary key of
+  // key_lookups, then app_api_keys_by_value.
+  const [first, ...others] = readRows<KeyedApp>(
+    await db.query({
+      name: 'find-apps-by-key',
+      text: `SELECT a.entity_id, a.id AS app_id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz AS timezone,
+       a.session_timeout
+     FROM key_lookups l
+     JOIN entities e ON e.id = l.entity_id AND e.active
+     JOIN app_api_keys k ON k.entity_id = l.entity_id AND k.lookup = l.lookup AND NOT k.revoked
+     JOIN apps a ON a.entity_id = k.entity_id AND a.id = k.app_id
+     JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL
+     WHERE l.lookup = $1 AND l.kind = 'app' ORDER BY a.id`,
+      values: [secrets.lookup(writeKey)],
+    }),
+  );
   if (!first) return null;
-  const {
-    rows: [found],
-  } = await db.query<{ retention: number; global_sor_id: number | null }>({
-    name: 'find-tracking-target',
-    text: `SELECT e.data_retention_in_months AS retention, s.id AS global_sor_id FROM entities e
+  const { entityId } = first;
+  const facts = readRow<EntityFacts>(
+    await db.query({
+      name: 'find-tracking-target',
+      text: `SELECT e.data_retention_in_months AS retention_months, s.id AS global_sor_id FROM entities e
            LEFT JOIN systems_of_records s ON s.entity_id = e.id AND s.type = 'global' AND s.deleted_at IS NULL WHERE e.id = $1`,
-    values: [first.entityId],
-  });
-  if (!found) return null;
-  return {
-    entityId: first.entityId,
-    apps: [first, ...others],
-    globalSorId: found.global_sor_id,
-    retentionMonths: found.retention,
-  };
+      values: [entityId],
+    }),
+  );
+  return facts && { entityId, apps: [first, ...others], ...facts };
 }

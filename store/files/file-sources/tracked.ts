@@ -16,8 +16,9 @@ import {
   listTrackedPortions,
   type TrackedFilter,
 } from '../../analytics/tracked-lists.ts';
-import { requireSegmentMembers } from '../../analytics/segment-devices.ts';
 import type { FileSource } from '../file-source.ts';
+import type { Queryable } from '../../core/database.ts';
+import { refuse } from '../../../domain/core/refusal.ts';
 
 /** A list of what apps sent, as requested in JSON but without pages; times are ISO texts. */
 export type TrackedFileQuery = {
@@ -89,4 +90,23 @@ async function* grouped(rows: ReturnType<typeof listGrouped>, fields: readonly s
 
 function cellsOf(texts: (string | null)[], fields: readonly string[]): Cell[] {
   return texts.map((text, index) => (text !== null && isNumber(fields[index]!) ? Number(text) : text));
+}
+
+/**
+ * Refuses a file of these segments' devices if one was deleted or has no members yet: the file would be empty, or
+ * outdated.
+ */
+async function requireSegmentMembers(db: Queryable, entityId: number, segments: readonly number[]): Promise<void> {
+  const { rows } = await db.query<{ has_members: boolean }>(
+    'SELECT snapshot_at IS NOT NULL AS has_members FROM segments WHERE entity_id = $1 AND id = ANY ($2::integer[])',
+    [entityId, segments],
+  );
+  if (rows.length < new Set(segments).size)
+    refuse(404, 'not_found', "The file can't be built: its segment was deleted");
+  if (rows.every(({ has_members: hasMembers }) => hasMembers)) return;
+  refuse(
+    409,
+    'computing',
+    "The file can't be built: the people of its segment are not found yet. Ask for the file again later",
+  );
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { shorten, withoutCutWord } from '../../../domain/text/text-limits.ts';
-import { crashOf } from '../../../domain/tracking/call-event.ts';
+import { crashOf } from '../../../domain/tracking/read-call.ts';
 
 const ID = 'nia@example.com';
 /** An erasure would not find this: the id is gone, and a part of it is left. */

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { pushTokenOf } from '../../../domain/tracking/call-fields.ts';
+import { pushTokenOf } from '../../../domain/tracking/call-context.ts';
 import { read } from './any-call.ts';
 
 const contextOf = (context: object, timestamp?: string) =>

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { findAppsByKey } from '../../../store/apps/app-api-keys.ts';
+import { findTrackingTarget } from '../../../store/tracking/tracking-target.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
@@ -34,7 +34,7 @@ const create = async (body: object = {}, options: { of?: string; own?: World } =
 };
 const newKey = () => `Key-of-app-${(keys += 1)}-${world.entity.id}`;
 const found = async (key: string) =>
-  (await findAppsByKey(store.db, store.secrets, key)).map(({ identifier }) => identifier);
+  ((await findTrackingTarget(store.db, store.secrets, key))?.apps ?? []).map(({ identifier }) => identifier);
 const refusal = ({ status, body }: { status: number; body: { status: unknown; messages?: { element: string }[] } }) => [
   status,
   body.status,
@@ -202,7 +202,7 @@ describe('an app that a key speaks for', () => {
     const own = await makeWorld(store);
     const { identifier, sor_id, package_name } = await makeApp(own, 'Web App');
     const { api_key } = await create({}, { of: identifier, own });
-    const [keyed, ...others] = await findAppsByKey(store.db, store.secrets, api_key);
+    const [keyed, ...others] = (await findTrackingTarget(store.db, store.secrets, api_key))!.apps;
     expect([keyed, others]).toEqual([
       {
         entityId: own.entity.id,

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { listHoldsOf, listOrdinalsOnHold, listWaitingPeople } from '../../../store/gdpr/holds.ts';
-import { recordKeptValues } from '../../../store/gdpr/kept-values.ts';
+import { recordKeptValues } from '../../../store/analytics/filters-of-people.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { personId } from '../../harness/core/people.ts';
 import { requestByApi } from '../../harness/gdpr/gdpr-requests.ts';

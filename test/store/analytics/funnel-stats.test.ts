@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../../domain/analytics/funnel.ts';
 import {
+  countFunnel,
+  exploreFunnel,
   type FunnelQuery,
   funnelPeopleSql,
   parameters,
   type StepOutcome,
-} from '../../../store/analytics/funnel-sql.ts';
-import { countFunnel, exploreFunnel } from '../../../store/analytics/funnel-stats.ts';
+} from '../../../store/analytics/funnel-stats.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';

@@ -1,7 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { returnedFields, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
-import type { FunnelQuery } from '../../../store/analytics/funnel-sql.ts';
-import { countFunnel, exploreFunnel } from '../../../store/analytics/funnel-stats.ts';
+import { countFunnel, exploreFunnel, type FunnelQuery } from '../../../store/analytics/funnel-stats.ts';
 import { countFiltered } from '../../../store/analytics/segment-counts.ts';
 import type { ResolvedFilter, SegmentQuery } from '../../../store/analytics/segment-sql.ts';
 import {

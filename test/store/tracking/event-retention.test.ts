@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { insertEntity } from '../../../store/accounts/entities.ts';
 import { write } from '../../../store/core/database.ts';
-import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { keepRetention } from '../../../store/tracking/event-retention.ts';
+import { ensurePartitions, keepRetention } from '../../../store/tracking/event-partitions.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { sampleActivity, sampleApp } from '../../harness/tracking/sdk-samples.ts';

@@ -5,7 +5,7 @@ import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { INSERT_CALLS } from '../../../store/tracking/insert-calls.ts';
 import type { AppCall } from '../../../store/tracking/app-call.ts';
-import { insertRefusedCalls } from '../../../store/tracking/refused-calls.ts';
+import { insertRefusedCalls } from '../../../store/tracking/call-reports.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';

@@ -23,7 +23,7 @@ import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems
 import { write } from '../../../store/core/database.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
-import { listLiveCalls } from '../../../store/tracking/live-calls.ts';
+import { listLiveCalls } from '../../../store/tracking/call-reports.ts';
 import { insertNewAttributes } from '../../../store/tracking/insert-traits.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';

@@ -1,4 +1,4 @@
-/** Refused calls: keeps them for 30 days, without the data of erased people, and lists them. */
+/** Reports on calls: refused ones for 30 days, the last ones of an app for an hour, and counts by UTC day. */
 
 import { readRows, type Row } from '../core/camel-row.ts';
 import { ERASED } from '../../domain/core/erased.ts';
@@ -11,7 +11,7 @@ import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { subjectOf } from '../gdpr/people-keys.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { messageHash } from './event-messages.ts';
-import { insertCallCounts, OF_NO_APP } from './call-counts.ts';
+import type { DayCount } from './day-counts.ts';
 
 /**
  * A refused call as it is stored: shortened, with its ids; for an erased person only the keyed hash. `messageHash`
@@ -27,7 +27,7 @@ export type RefusedCallRow = RefusedCall &
 const MESSAGE_ID_LENGTH = 256;
 
 /** Returns the column `subjects` as JSON, since a statement about several calls takes one text for each. */
-export function subjectsOf(people: readonly Person[]): string {
+function subjectsOf(people: readonly Person[]): string {
   return JSON.stringify([...new Set(people.map((person) => storable(subjectOf(person))))]);
 }
 
@@ -193,4 +193,155 @@ export async function listRefusedCalls(
     message: row.message,
     raw: row.raw,
   }));
+}
+
+export type LiveCall = Row<
+  'live_calls',
+  'appId' | 'receivedAt' | 'code' | 'message' | 'messageId',
+  {
+    /**
+     * `failed`: a trait of an accepted call, shown as its value. `widened`: an attribute's key, which is a String now.
+     */
+    outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
+    /** The call as it came, shortened. */
+    call: string;
+  }
+>;
+
+export type StoredLiveCall = LiveCall & Row<'live_calls', 'id'>;
+
+/** Maximum number of calls kept for an app. */
+export const MAX_LIVE_CALLS = 100;
+
+/** Inserts the last calls of an entity's apps, except those that name an erased person, and deletes older ones. */
+export async function insertLiveCalls(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly (LiveCall & { people: Person[] })[],
+): Promise<void> {
+  const erased = await findErased(tx, secrets, entityId, () => calls.flatMap(({ people }) => people));
+  const texts = calls.map(({ call, message, messageId }) => [call, message ?? '', messageId ?? ''].join('\n'));
+  const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: true });
+  const living = calls.filter(
+    ({ people }, index) => !named.has(index) && !people.some((person) => erased.has(personKey(person))),
+  );
+  await tx.query(
+    `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, code, message, message_id, call, subjects)
+     SELECT $1, app_id, received_at, outcome, code, message, message_id, call, ARRAY(SELECT json_array_elements_text(subjects::json))
+     FROM unnest($2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+       AS given (app_id, received_at, outcome, code, message, message_id, call, subjects)`,
+    [
+      entityId,
+      living.map(({ appId }) => appId),
+      living.map(({ receivedAt }) => receivedAt),
+      living.map(({ outcome }) => outcome),
+      living.map(({ code }) => code),
+      living.map(({ message }) => message),
+      living.map(({ messageId }) => messageId),
+      living.map(({ call }) => call),
+      living.map(({ people }) => subjectsOf(people)),
+    ],
+  );
+  for (const appId of new Set(living.map((call) => call.appId))) await deleteOlder(tx, entityId, appId);
+}
+
+/** Uses the index live_calls_of_app. */
+async function deleteOlder(tx: Tx, entityId: number, appId: number | null): Promise<void> {
+  const ofApp = `entity_id = $1 AND ${appId === null ? 'app_id IS NULL' : 'app_id = $2'}`;
+  await tx.query(
+    `DELETE FROM live_calls WHERE ${ofApp} AND id <= (
+       SELECT id FROM live_calls WHERE ${ofApp} ORDER BY id DESC OFFSET ${MAX_LIVE_CALLS} LIMIT 1)`,
+    appId === null ? [entityId] : [entityId, appId],
+  );
+}
+
+/** Lists the calls of an app with ids after `after`, newest first, and those without an app if it shares its key. */
+export async function listLiveCalls(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  after: number,
+): Promise<StoredLiveCall[]> {
+  return readRows(
+    await db.query(
+      `SELECT id, app_id, received_at, outcome, code, message, message_id, call FROM live_calls
+     WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND id > $3 ORDER BY id DESC LIMIT ${MAX_LIVE_CALLS}`,
+      [entityId, appId, after],
+    ),
+  );
+}
+
+/** Calls without an app concern all apps that share their key. */
+const OF_NO_APP = `app_id IS NULL AND EXISTS (
+  SELECT FROM app_api_keys k JOIN app_api_keys o ON o.entity_id = k.entity_id AND o.lookup = k.lookup
+  WHERE k.entity_id = $1 AND k.app_id = $2 AND o.app_id <> $2)`;
+
+/** The counts of a UTC day; `refusedOfNoApp` counts calls without an app, by a key that the app shares. */
+export type DailyCallCounts = {
+  date: string;
+  accepted: number;
+  duplicates: number;
+  refused: number;
+  refusedOfNoApp: number;
+};
+
+/** Lists the counts of the last `days` days, today first, including days without calls. */
+export async function listCallCounts(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  days: number,
+): Promise<DailyCallCounts[]> {
+  // Uses the primary key: a range of days of an entity.
+  const { rows } = await db.query<Omit<DailyCallCounts, 'refusedOfNoApp'> & { of_no_app: number }>(
+    `SELECT d::date AS date, coalesce(sum(b.accepted) FILTER (WHERE b.app_id = $2), 0)::bigint AS accepted,
+       coalesce(sum(b.duplicates) FILTER (WHERE b.app_id = $2), 0)::bigint AS duplicates,
+       coalesce(sum(b.refused) FILTER (WHERE b.app_id = $2), 0)::bigint AS refused,
+       coalesce(sum(b.refused) FILTER (WHERE b.app_id IS NULL), 0)::bigint AS of_no_app
+     FROM generate_series(date_trunc('day', now(), 'UTC') - ($3 - 1) * interval '1 day', now(), interval '1 day') AS d
+     LEFT JOIN ingested_batches b ON b.entity_id = $1 AND b.received_at >= d AND b.received_at < d + interval '1 day'
+       AND (b.app_id = $2 OR b.${OF_NO_APP})
+     GROUP BY d ORDER BY d DESC`,
+    [entityId, appId, days],
+  );
+  return rows.map(({ of_no_app: refusedOfNoApp, ...day }) => ({ ...day, refusedOfNoApp }));
+}
+
+/** The counts of an app's calls in a transaction; `appId` is null for calls without an app. */
+export type AppCallCounts = { appId: number | null; accepted: number; duplicates: number; refused: number };
+
+/**
+ * Inserts the counts of a transaction, and in the same statement what it adds to counts of days, which saves a round
+ * trip.
+ */
+export async function insertCallCounts(
+  tx: Tx,
+  entityId: number,
+  batches: readonly AppCallCounts[],
+  counts: readonly DayCount[] = [],
+): Promise<void> {
+  if (batches.length === 0) return;
+  await tx.query({
+    name: 'insert-ingested-batches',
+    text: `WITH counted AS (
+             INSERT INTO tracked_counts (entity_id, app_id, day, events, sessions, locations)
+             SELECT $1, app_id, 'epoch'::date + day, events, sessions, locations
+             FROM unnest($6::integer[], $7::integer[], $8::integer[], $9::integer[], $10::integer[])
+               AS given (app_id, day, events, sessions, locations))
+           INSERT INTO ingested_batches (entity_id, app_id, accepted, duplicates, refused)
+           SELECT $1, given.* FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[]) AS given`,
+    values: [
+      entityId,
+      batches.map(({ appId }) => appId),
+      batches.map(({ accepted }) => accepted),
+      batches.map(({ duplicates }) => duplicates),
+      batches.map(({ refused }) => refused),
+      counts.map(({ appId }) => appId),
+      counts.map(({ day }) => day),
+      counts.map(({ events }) => events),
+      counts.map(({ sessions }) => sessions),
+      counts.map(({ locations }) => locations),
+    ],
+  });
 }
