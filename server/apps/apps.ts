@@ -134,7 +134,7 @@ function showSettings(app: WholeApp) {
     cv_icon: app.cvIcon ?? NO_ICON,
     primary_category: app.primaryCategory,
     secondary_category: app.secondaryCategory,
-    session_timeout: app.sessionTimeoutSeconds,
+    session_timeout: app.sessionTimeout,
     verified_users: app.verifiedUsers,
     quiet_hours: app.quietHours && {
       ...app.quietHours,
@@ -191,7 +191,7 @@ export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'>
   messagePeriod: null,
   gdprEmails: [],
   gdprApproval: true,
-  sessionTimeoutSeconds: 120,
+  sessionTimeout: 120,
   verifiedUsers: false,
   quietHours: null,
   sendRate: null,
@@ -222,7 +222,7 @@ const MEMBERS = {
   messagePeriod: 'rate_limit',
   gdprEmails: 'gdpr_emails',
   gdprApproval: 'gdpr_approval',
-  sessionTimeoutSeconds: 'session_timeout',
+  sessionTimeout: 'session_timeout',
   verifiedUsers: 'verified_users',
   quietHours: 'quiet_hours',
   sendRate: 'send_rate',
@@ -256,37 +256,23 @@ async function readSettings(
   before: WholeApp | null,
 ): Promise<AppSettings> {
   const appType = await readAppType(tx, entityId, body, before);
-  const stays = before ?? APP_DEFAULTS;
-  const or = <T>(given: T | undefined, otherwise: T) => (given === undefined ? otherwise : given);
+  const stays: Partial<AppSettings> = before ?? APP_DEFAULTS;
+  const settings = Object.fromEntries(
+    Object.entries(MEMBERS).map(([setting, member]) => [
+      setting,
+      body[member] ?? (body[member] === undefined ? stays[setting as keyof AppSettings] : null),
+    ]),
+  ) as AppSettings;
   const rateLimit = body.rate_limit === null ? { message_limit: null, period: null } : body.rate_limit;
+  const { messageLimit, messagePeriod, domains, outcomesConnection } = before ?? APP_DEFAULTS;
   return {
-    name: body.name,
-    packageName: body.package_name,
+    ...settings,
     appType,
-    storeId: or(body.store_id, stays.storeId),
-    sku: or(body.sku, stays.sku),
-    qa: or(body.qa, stays.qa),
     parentId: await readParent(tx, entityId, body.parent_identifier, before),
-    domains: appType === 'Web App' ? or(readDomains(body.domains), stays.domains) : [],
-    defaultTz: or(body.default_tz, stays.defaultTz),
-    localizations: or(body.localizations, stays.localizations),
-    icon: or(body.icon, stays.icon),
-    cvIcon: or(body.cv_icon, stays.cvIcon),
-    primaryCategory: or(body.primary_category, stays.primaryCategory),
-    secondaryCategory: or(body.secondary_category, stays.secondaryCategory),
-    statuses: or(body.statuses, stays.statuses),
-    fcmKey: or(body.fcm_key, stays.fcmKey),
-    crmSyncable: or(body.crm_syncable, stays.crmSyncable),
-    inboxDaysToLive: or(body.inbox_days_to_live, stays.inboxDaysToLive),
-    messageLimit: or(rateLimit?.message_limit, stays.messageLimit),
-    messagePeriod: or(rateLimit?.period, stays.messagePeriod),
-    gdprEmails: or(body.gdpr_emails, stays.gdprEmails),
-    gdprApproval: or(body.gdpr_approval, stays.gdprApproval),
-    sessionTimeoutSeconds: or(body.session_timeout, stays.sessionTimeoutSeconds),
-    verifiedUsers: or(body.verified_users, stays.verifiedUsers),
-    quietHours: or(body.quiet_hours, stays.quietHours),
-    sendRate: or(body.send_rate, stays.sendRate),
-    outcomesConnection: await readOutcomesConnection(tx, entityId, body.outcomes_connection, stays.outcomesConnection),
+    domains: appType === 'Web App' ? (readDomains(body.domains) ?? domains) : [],
+    messageLimit: rateLimit?.message_limit === undefined ? messageLimit : rateLimit.message_limit,
+    messagePeriod: rateLimit?.period === undefined ? messagePeriod : rateLimit.period,
+    outcomesConnection: await readOutcomesConnection(tx, entityId, body.outcomes_connection, outcomesConnection),
   };
 }
 

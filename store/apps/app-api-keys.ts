@@ -1,24 +1,15 @@
 /** API keys of apps, by which SDKs send data. */
 
-import { readRows, type Row } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 /** A key by which an app's SDK may send. */
-export type AppApiKey = {
-  id: number;
-  identifier: string;
-  apiKey: string;
-  revoked: boolean;
-  createdAt: Date;
-  updatedAt: Date;
-};
+export type AppApiKey = Row<'app_api_keys', 'id' | 'identifier' | 'apiKey' | 'revoked' | 'createdAt' | 'updatedAt'>;
 
 /** Why a value can't be an app's key: this app has it already, or another entity. */
 export type KeyTaken = 'of this app' | 'elsewhere';
-
-type KeyRow = Row<'app_api_keys', 'id' | 'identifier' | 'apiKey' | 'revoked' | 'createdAt' | 'updatedAt'>;
 
 const COLUMNS = 'id, identifier, api_key, revoked, created_at, updated_at';
 
@@ -28,13 +19,13 @@ export async function listAppApiKeys(
   entityId: number,
   appId: number,
 ): Promise<AppApiKey[]> {
-  const rows = readRows<KeyRow>(
+  return readRows<AppApiKey, AppApiKey>(
     await db.query(`SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [
       entityId,
       appId,
     ]),
+    openKey(secrets, entityId),
   );
-  return rows.map((row) => toKey(secrets, entityId, row));
 }
 
 export async function findAppApiKey(
@@ -44,14 +35,14 @@ export async function findAppApiKey(
   appId: number,
   identifier: string,
 ): Promise<AppApiKey | null> {
-  const rows = readRows<KeyRow>(
+  return readRow<AppApiKey, AppApiKey>(
     await db.query(`SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`, [
       entityId,
       appId,
       identifier,
     ]),
+    openKey(secrets, entityId),
   );
-  return rows[0] ? toKey(secrets, entityId, rows[0]) : null;
 }
 
 /** Finds a key as `findAppApiKey` does, and locks it. */
@@ -124,13 +115,7 @@ function keyCell(entityId: number, identifier: string) {
   return { table: 'app_api_keys', column: 'api_key', entityId, row: identifier };
 }
 
-function toKey(secrets: Secrets, entityId: number, row: KeyRow): AppApiKey {
-  return {
-    id: row.id,
-    identifier: row.identifier,
-    apiKey: secrets.open(row.apiKey, keyCell(entityId, row.identifier)),
-    revoked: row.revoked,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-  };
-}
+/** Returns a function that opens a key as it is stored. */
+const openKey =
+  (secrets: Secrets, entityId: number) =>
+  (key: AppApiKey): AppApiKey => ({ ...key, apiKey: secrets.open(key.apiKey, keyCell(entityId, key.identifier)) });

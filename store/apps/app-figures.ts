@@ -83,36 +83,20 @@ async function countDevices(
   return counted;
 }
 
-type DevicesRow = {
-  app_id: number;
-  last_sdk_version: string | null;
-  downloads: number;
-  last_report_day: number;
-  monthly_active: number;
-};
-
 async function countNow(db: Queryable, entityId: number, appIds: number[]): Promise<Map<number, OfDevices>> {
   // One scan for all apps, whose devices are a part of one index; it returns few versions.
-  const { rows } = await db.query<DevicesRow>(
-    `SELECT app_id, sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
-       extract(epoch FROM date_trunc('day', max(first_seen_at), 'UTC'))::bigint AS last_report_day,
+  const rows = readRows<OfDevices & { appId: number }>(
+    await db.query(
+      `SELECT app_id, sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
+       extract(epoch FROM date_trunc('day', max(first_seen_at), 'UTC'))::bigint AS downloads_last_report_day,
        (array_agg(sdk_version ORDER BY last_seen_at DESC, sdk_version) FILTER (WHERE sdk_version IS NOT NULL))[1] AS last_sdk_version
      FROM (
        SELECT app_id, sdk_version, count(*) AS devices, count(*) FILTER (WHERE last_seen_at > now() - interval '30 days') AS active,
          max(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at
        FROM devices WHERE entity_id = $1 AND app_id = ANY ($2) GROUP BY app_id, sdk_version) AS by_version
      GROUP BY app_id`,
-    [entityId, appIds],
+      [entityId, appIds],
+    ),
   );
-  return new Map(
-    rows.map((row) => [
-      row.app_id,
-      {
-        lastSdkVersion: row.last_sdk_version,
-        downloads: row.downloads,
-        downloadsLastReportDay: row.last_report_day,
-        monthlyActive: row.monthly_active,
-      },
-    ]),
-  );
+  return new Map(rows.map(({ appId, ...figures }) => [appId, figures]));
 }

@@ -6,16 +6,11 @@ import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** A key of user tokens: an app has one in use, and one to change to. */
-export type AppTokenKey = {
-  /** The `kid` of tokens signed with it. */
-  identifier: string;
-  /** 32 random bytes as base64url. The text itself is the key of HS256, not decoded. */
-  secret: string;
-  createdAt: Date;
-};
-
-type KeyRow = Row<'app_token_keys', 'identifier' | 'secret' | 'createdAt'>;
+/**
+ * A key of user tokens: an app has one in use, and one to change to. `identifier`: the `kid` of tokens signed with it.
+ * `secret`: 32 random bytes as base64url; the text itself is the key of HS256, not decoded.
+ */
+export type AppTokenKey = Row<'app_token_keys', 'identifier' | 'secret' | 'createdAt'>;
 
 /** Lists an app's keys, oldest first. */
 export async function listAppTokenKeys(
@@ -24,17 +19,13 @@ export async function listAppTokenKeys(
   entityId: number,
   appId: number,
 ): Promise<AppTokenKey[]> {
-  const rows = readRows<KeyRow>(
+  return readRows<AppTokenKey, AppTokenKey>(
     await db.query(
       'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
       [entityId, appId],
     ),
+    (key) => ({ ...key, secret: secrets.open(key.secret, secretCell(entityId, key.identifier)) }),
   );
-  return rows.map((row) => ({
-    identifier: row.identifier,
-    secret: secrets.open(row.secret, secretCell(entityId, row.identifier)),
-    createdAt: row.createdAt,
-  }));
 }
 
 /** Inserts a random key for an app, which the caller has locked; null if it has the maximum number. */

@@ -6,8 +6,8 @@ import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
-import type { AppType } from '../../domain/apps/app.ts';
 import type { QuietHours } from '../../domain/apps/quiet-hours.ts';
+import type { Tables } from '../schema.ts';
 
 type Localization = { language: string; original_name: string; name: string; description: string | null };
 /** Addresses of images. */
@@ -15,48 +15,16 @@ export type AppIcon = { thumb: string | null; medium: string | null; large: stri
 /** A version in the app's store, as domain/apps/app-statuses.ts reads it. */
 type AppStatus = { cdate: number; state: string; version_number: string };
 
-/** The settings of an app. */
-export type AppSettings = {
-  name: string;
-  packageName: string;
-  appType: AppType;
-  storeId: string | null;
-  sku: string | null;
-  qa: boolean;
-  parentId: number | null;
-  /** Domains of a web app; empty for others. */
-  domains: string[];
-  defaultTz: string;
-  /** Empty: its name, in English. */
-  localizations: Localization[];
-  icon: AppIcon | null;
-  cvIcon: AppIcon | null;
-  primaryCategory: string | null;
-  secondaryCategory: string | null;
-  statuses: AppStatus[];
-  fcmKey: string | null;
-  crmSyncable: boolean;
-  inboxDaysToLive: number | null;
-  /** Maximum number of pushes in a period of seconds; both are null, or neither. */
-  messageLimit: number | null;
-  messagePeriod: number | null;
-  gdprEmails: string[];
-  /** Deletions that its devices request wait for approval. */
-  gdprApproval: boolean;
-  sessionTimeoutSeconds: number;
-  /** Messages reach only devices for which a user token has vouched. */
-  verifiedUsers: boolean;
-  quietHours: QuietHours | null;
-  /** Maximum number of messages per second. */
-  sendRate: number | null;
-  /** The identifier of the connection that gets outcomes of messages. */
-  outcomesConnection: string | null;
-};
-
-/** The columns of the settings. */
-type SettingsRow = Row<
+/**
+ * Settings of an app. `domains`: of a web app. `localizations`: none for its name in English. `messageLimit`: maximum
+ * number of pushes in `messagePeriod` seconds; both are null, or neither. `gdprApproval`: deletions that its devices
+ * request wait for approval. `sessionTimeout`: in seconds. `verifiedUsers`: messages reach only devices for which a user
+ * token has vouched. `sendRate`: maximum number of messages per second. `outcomesConnection`: the identifier of the
+ * connection that gets outcomes of messages.
+ */
+export type AppSettings = Row<
   'apps',
-  Exclude<keyof AppSettings, 'sessionTimeoutSeconds'> | 'sessionTimeout',
+  Exclude<keyof Tables['apps'], 'entityId' | 'id' | 'identifier' | 'storeFetched' | 'createdAt' | 'updatedAt'>,
   {
     localizations: Localization[];
     icon: AppIcon | null;
@@ -66,57 +34,31 @@ type SettingsRow = Row<
   }
 >;
 
-function toSettings(
-  secrets: Secrets,
-  entityId: number,
-  identifier: string,
-  { fcmKey, sessionTimeout: sessionTimeoutSeconds, ...row }: SettingsRow,
-): AppSettings {
-  return {
-    ...row,
-    fcmKey: fcmKey === null ? null : secrets.open(fcmKey, fcmKeyCell(entityId, identifier)),
-    sessionTimeoutSeconds,
-  };
-}
+const columnOf = (setting: string) => setting.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 
-/** Returns the settings by column, as they are stored. */
+/** Returns the settings by column, as they are stored. Arrays of objects are JSON, which pg would write as arrays. */
 function toColumns(
   secrets: Secrets,
   entityId: number,
   identifier: string,
-  settings: AppSettings,
+  { fcmKey, localizations, statuses, ...settings }: AppSettings,
 ): Record<string, unknown> {
-  const { fcmKey } = settings;
-  return {
-    name: settings.name,
-    package_name: settings.packageName,
-    app_type: settings.appType,
-    store_id: settings.storeId,
-    sku: settings.sku,
-    qa: settings.qa,
-    parent_id: settings.parentId,
-    domains: settings.domains,
-    default_tz: settings.defaultTz,
-    localizations: JSON.stringify(settings.localizations),
-    icon: settings.icon,
-    cv_icon: settings.cvIcon,
-    primary_category: settings.primaryCategory,
-    secondary_category: settings.secondaryCategory,
-    statuses: JSON.stringify(settings.statuses),
-    fcm_key: fcmKey === null ? null : secrets.seal(fcmKey, fcmKeyCell(entityId, identifier)),
-    crm_syncable: settings.crmSyncable,
-    inbox_days_to_live: settings.inboxDaysToLive,
-    message_limit: settings.messageLimit,
-    message_period: settings.messagePeriod,
-    gdpr_emails: settings.gdprEmails,
-    gdpr_approval: settings.gdprApproval,
-    session_timeout: settings.sessionTimeoutSeconds,
-    verified_users: settings.verifiedUsers,
-    quiet_hours: settings.quietHours,
-    send_rate: settings.sendRate,
-    outcomes_connection: settings.outcomesConnection,
+  const stored = {
+    ...settings,
+    localizations: JSON.stringify(localizations),
+    statuses: JSON.stringify(statuses),
+    fcmKey: fcmKey === null ? null : secrets.seal(fcmKey, fcmKeyCell(entityId, identifier)),
   };
+  return Object.fromEntries(Object.entries(stored).map(([setting, value]) => [columnOf(setting), value]));
 }
+
+/** Returns a function that opens the push key of an app as it is stored. */
+const openKey =
+  (secrets: Secrets, entityId: number) =>
+  (app: WholeApp): WholeApp => ({
+    ...app,
+    fcmKey: app.fcmKey === null ? null : secrets.open(app.fcmKey, fcmKeyCell(entityId, app.identifier)),
+  });
 
 function fcmKeyCell(entityId: number, identifier: string) {
   return { table: 'apps', column: 'fcm_key', entityId, row: identifier };
@@ -137,16 +79,8 @@ export type WholeApp = App &
     groups: { identifier: string; name: string; createdAtSeconds: number }[];
   };
 
-type WholeRow = SettingsRow &
-  Row<'apps', 'id' | 'identifier' | 'storeFetched'> & {
-    parentIdentifier: string | null;
-    children: string[];
-    sorIdentifier: string;
-    groups: WholeApp['groups'];
-  };
-
 const WHOLE = `SELECT a.*, p.identifier AS parent_identifier, s.identifier AS sor_identifier,
-  ARRAY(SELECT c.identifier FROM apps c WHERE c.entity_id = a.entity_id AND c.parent_id = a.id ORDER BY c.id) AS children,
+  ARRAY(SELECT c.identifier FROM apps c WHERE c.entity_id = a.entity_id AND c.parent_id = a.id ORDER BY c.id) AS child_identifiers,
   ARRAY(
     SELECT jsonb_build_object(
       'identifier', g.identifier, 'name', g.name, 'createdAtSeconds', floor(extract(epoch FROM g.created_at)))
@@ -170,14 +104,13 @@ export async function lockApp(
   tx: Queryable,
   entityId: number,
   identifier: string,
-): Promise<{ id: number; parentId: number | null } | null> {
-  const rows = readRows<Row<'apps', 'id' | 'parentId'>>(
+): Promise<Row<'apps', 'id' | 'parentId'> | null> {
+  return readRow<Row<'apps', 'id' | 'parentId'>>(
     await tx.query('SELECT id, parent_id FROM apps WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [
       entityId,
       identifier,
     ]),
   );
-  return rows[0] ? { id: rows[0].id, parentId: rows[0].parentId } : null;
 }
 
 /** Returns whether any app has this one as its parent. */
@@ -220,10 +153,10 @@ export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId
     'apps',
     all.map(({ id }) => id),
   )) {
-    const rows = readRows<WholeRow>(
+    yield readRows<WholeApp, WholeApp>(
       await db.query(`${WHOLE} WHERE a.entity_id = $1 AND a.id = ANY ($2) ORDER BY a.id`, [entityId, ids]),
+      openKey(secrets, entityId),
     );
-    yield rows.map((row) => toWholeApp(secrets, entityId, row));
   }
 }
 
@@ -233,10 +166,10 @@ export async function findWholeApp(
   entityId: number,
   identifier: string,
 ): Promise<WholeApp | null> {
-  const rows = readRows<WholeRow>(
+  return readRow<WholeApp, WholeApp>(
     await db.query(`${WHOLE} WHERE a.entity_id = $1 AND a.identifier = $2`, [entityId, identifier]),
+    openKey(secrets, entityId),
   );
-  return rows[0] ? toWholeApp(secrets, entityId, rows[0]) : null;
 }
 
 /** Returns whether another app of the entity than `exceptId` has the package name, on any platform. */
@@ -292,17 +225,4 @@ export async function updateApp(
   if (settings.name === before.name) return;
   const sor = await lockSor(tx, entityId, before.sorIdentifier);
   if (sor) await renameSor(tx, entityId, sor.id, settings.name);
-}
-
-function toWholeApp(secrets: Secrets, entityId: number, row: WholeRow): WholeApp {
-  return {
-    id: row.id,
-    identifier: row.identifier,
-    ...toSettings(secrets, entityId, row.identifier, row),
-    storeFetched: row.storeFetched,
-    parentIdentifier: row.parentIdentifier,
-    childIdentifiers: row.children,
-    sorIdentifier: row.sorIdentifier,
-    groups: row.groups,
-  };
 }

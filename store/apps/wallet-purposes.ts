@@ -3,6 +3,7 @@
 import { DEFAULT_RECIPIENT } from '../../domain/apps/wallet-defaults.ts';
 import type { Queryable } from '../core/database.ts';
 import { listWalletTexts, type WalletText } from './wallet-texts.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 
 /** An element of a purpose, with the technical names of its recipient and category. */
 type NamedElement = { technicalName: string; displayName: string; recipient: string; category: string };
@@ -11,14 +12,7 @@ export type Purpose = WalletText & { elements: NamedElement[] };
 /** An element by id, or one of the default recipient's by technical name. */
 export type ElementRef = { id: number | null; technicalName: string };
 
-type Row = {
-  purpose_id: number;
-  default_element: string | null;
-  technical_name: string | null;
-  display_name: string | null;
-  recipient: string | null;
-  category: string | null;
-};
+type ElementRow = Row<'wallet_purpose_elements', 'purposeId' | 'defaultElement'> & NamedElement;
 
 /** Lists an app's purposes in order of creation; with `address` the one with that identifier or technical name. */
 export async function listPurposes(
@@ -28,17 +22,19 @@ export async function listPurposes(
   address: string | null = null,
 ): Promise<Purpose[]> {
   const purposes = await listWalletTexts(db, entityId, appId, 'purpose', address);
-  const { rows } = await db.query<Row>(
-    `SELECT n.purpose_id, n.default_element, e.technical_name, e.display_name, r.technical_name AS recipient,
+  const rows = readRows<ElementRow>(
+    await db.query(
+      `SELECT n.purpose_id, n.default_element, e.technical_name, e.display_name, r.technical_name AS recipient,
        coalesce(c.technical_name, e.default_category) AS category
      FROM wallet_purpose_elements n
      LEFT JOIN wallet_elements e ON e.entity_id = n.entity_id AND e.id = n.element_id
      LEFT JOIN wallet_recipients r ON r.entity_id = e.entity_id AND r.id = e.recipient_id
      LEFT JOIN wallet_texts c ON c.entity_id = e.entity_id AND c.id = e.category_id
      WHERE n.entity_id = $1 AND n.purpose_id = ANY ($2) ORDER BY n.purpose_id, n.position`,
-    [entityId, purposes.map(({ id }) => id)],
+      [entityId, purposes.map(({ id }) => id)],
+    ),
   );
-  const elementsOf = Map.groupBy(rows, (row) => row.purpose_id);
+  const elementsOf = Map.groupBy(rows, (row) => row.purposeId);
   return purposes.map((purpose) => ({ ...purpose, elements: (elementsOf.get(purpose.id) ?? []).map(toElement) }));
 }
 
@@ -63,17 +59,8 @@ export async function replacePurposeElements(
   );
 }
 
-function toElement(row: Row): NamedElement {
-  if (row.default_element === null) {
-    return {
-      technicalName: row.technical_name!,
-      displayName: row.display_name!,
-      recipient: row.recipient!,
-      category: row.category!,
-    };
-  }
-  const { displayName, category } = DEFAULT_RECIPIENT.elements.find(
-    ({ technicalName }) => technicalName === row.default_element,
-  )!;
-  return { technicalName: row.default_element, displayName, recipient: DEFAULT_RECIPIENT.technicalName, category };
+function toElement({ defaultElement, technicalName, displayName, recipient, category }: ElementRow): NamedElement {
+  if (defaultElement === null) return { technicalName, displayName, recipient, category };
+  const element = DEFAULT_RECIPIENT.elements.find((each) => each.technicalName === defaultElement)!;
+  return { ...element, recipient: DEFAULT_RECIPIENT.technicalName };
 }

@@ -82,7 +82,7 @@ describe('a batch', () => {
   test("of a day that is sent again in order by /v1/import, its calls mixed, makes exactly the day's sessions", async () => {
     const app = await newApp();
     const random = randomFor('a day of sessions');
-    const [day, timeoutMs, devices] = [Date.UTC(2026, 10, 3), APP_DEFAULTS.sessionTimeoutSeconds * 1_000, 12];
+    const [day, timeoutMs, devices] = [Date.UTC(2026, 10, 3), APP_DEFAULTS.sessionTimeout * 1_000, 12];
     const times = Array.from({ length: devices }, () => {
       let at = day + Math.floor(random() * 3_600_000);
       return Array.from({ length: 30 }, () => (at += Math.floor(random() ** 3 * 6 * timeoutMs)));
