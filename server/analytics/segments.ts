@@ -177,7 +177,7 @@ function refuseUnknownSegment(): never {
 }
 
 const NO_COUNTS: SegmentCounts = {
-  people: 0,
+  peopleCount: 0,
   peopleTotal: 0,
   peoplePush: 0,
   reachCount: 0,
@@ -195,7 +195,7 @@ async function showTo(db: Queryable, caller: Caller): Promise<(segment: Segment)
 }
 
 function showSegment(segment: Segment, isHidden: boolean): api.Segment {
-  const { identifier, name, description, appIdentifier, filters, labels, counts, snapshotAt, failure } = segment;
+  const { identifier, name, description, appIdentifier, filters, labels, snapshotAt, failure } = segment;
   return {
     identifier,
     name,
@@ -203,9 +203,9 @@ function showSegment(segment: Segment, isHidden: boolean): api.Segment {
     app: appIdentifier,
     filters: showFilters(filters ?? { operator: 'and', blocks: [] }),
     filters_subs: {},
-    eligible_for_ab_testing: !isHidden && counts !== null && counts.peoplePush >= MIN_AB_PEOPLE,
+    eligible_for_ab_testing: !isHidden && snapshotAt !== null && segment.peoplePush >= MIN_AB_PEOPLE,
     snapshot_at: snapshotAt?.toISOString() ?? null,
-    ...(isHidden ? { reach: null, preview: null } : showCounts(counts ?? NO_COUNTS)),
+    ...(isHidden ? { reach: null, preview: null } : showCounts(snapshotAt === null ? NO_COUNTS : segment)),
     labels,
     analytics_enabled: snapshotAt !== null,
     state: stateOf(segment),
@@ -223,7 +223,7 @@ function stateOf({ snapshotAt, failure }: Segment): api.Segment['state'] {
 }
 
 function showCounts({
-  people,
+  peopleCount,
   peopleTotal,
   peoplePush,
   reachCount,
@@ -234,9 +234,9 @@ function showCounts({
   return {
     reach: { count: reachCount, optin: reachOptin, token: reachToken, total: reachTotal },
     preview: {
-      people_number: people,
-      people_percent: percent(people, peopleTotal),
-      push_percent: percent(peoplePush, people),
+      people_number: peopleCount,
+      people_percent: percent(peopleCount, peopleTotal),
+      push_percent: percent(peoplePush, peopleCount),
     },
   };
 }

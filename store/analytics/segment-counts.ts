@@ -2,20 +2,16 @@
 
 import { type Database, read } from '../core/database.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
+import type { Row } from '../core/camel-row.ts';
 
 /**
  * Counts of a segment's people, and of all people of its app. `peoplePush`: people that a push can reach. Reach counts
  * devices.
  */
-export type SegmentCounts = {
-  people: number;
-  peopleTotal: number;
-  peoplePush: number;
-  reachCount: number;
-  reachOptin: number;
-  reachToken: number;
-  reachTotal: number;
-};
+export type SegmentCounts = Row<
+  'segments',
+  'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'
+>;
 
 /** Memory for each hash and sort of a statement; larger ones use files. */
 const SEGMENT_MEMORY = '64MB';
@@ -64,7 +60,7 @@ async function countIn(
       FROM devices d ${ofDevice.joins} LEFT JOIN matched m ON m.person = ${ofDevice.person}
       WHERE d.entity_id = $1 AND d.app_id = ${add(appId)}::integer AND d.uninstalled IS NOT TRUE
       GROUP BY m.person)
-    SELECT (SELECT count(*) FROM matched) AS people, (SELECT count(*) FROM people) AS "peopleTotal",
+    SELECT (SELECT count(*) FROM matched) AS "peopleCount", (SELECT count(*) FROM people) AS "peopleTotal",
       count(*) FILTER (WHERE person IS NOT NULL AND by_push) AS "peoplePush",
       ${total('devices', true)} AS "reachCount", ${total('optin', true)} AS "reachOptin", ${total('token', true)} AS "reachToken",
       ${total('devices', false)} AS "reachTotal"

@@ -79,7 +79,7 @@ export async function endRefresh(
       id,
       wantedAt,
       snapshotAt,
-      counts.people,
+      counts.peopleCount,
       counts.peopleTotal,
       counts.peoplePush,
       counts.reachCount,

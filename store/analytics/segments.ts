@@ -7,6 +7,7 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { SegmentCounts } from './segment-counts.ts';
 
+/** The counts are those of the snapshot, and without one of no meaning. */
 export type Segment = Row<
   'segments',
   | 'id'
@@ -24,32 +25,8 @@ export type Segment = Row<
     /** Null for a static segment, a list of people. */
     filters: SegmentFilters | null;
   }
-> & {
-  appIdentifier: string;
-  labels: string[];
-  /** Counts at the snapshot. */
-  counts: SegmentCounts | null;
-};
-
-type Columns = Omit<Segment, 'counts'> &
-  Row<
-    'segments',
-    'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'
-  >;
-
-function toSegment({
-  peopleCount: people,
-  peopleTotal,
-  peoplePush,
-  reachCount,
-  reachOptin,
-  reachToken,
-  reachTotal,
-  ...columns
-}: Columns): Segment {
-  const counts = { people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal };
-  return { ...columns, counts: columns.snapshotAt === null ? null : counts };
-}
+> &
+  SegmentCounts & { appIdentifier: string; labels: string[] };
 
 // Labels use the index label_targets_by_target.
 const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier, s.name, s.description, s.filters, s.created_at,
@@ -104,35 +81,29 @@ export async function* streamSegments(
     'segments',
     rows.map(({ id }) => id),
   )) {
-    yield readRows<Columns, Segment>(
+    yield readRows<Segment>(
       await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = ANY ($2) ORDER BY s.id`, [entityId, ids]),
-      toSegment,
     );
   }
 }
 
 export async function findSegment(db: Queryable, entityId: number, identifier: string): Promise<Segment | null> {
-  return readRow<Columns, Segment>(
+  return readRow<Segment>(
     await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2`, [entityId, identifier]),
-    toSegment,
   );
 }
 
 export async function findSegmentById(db: Queryable, entityId: number, id: number): Promise<Segment | null> {
-  return readRow<Columns, Segment>(
-    await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]),
-    toSegment,
-  );
+  return readRow<Segment>(await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]));
 }
 
 /** Finds a segment as `findSegment` does, and locks it and its members. */
 export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
-  return readRow<Columns, Segment>(
+  return readRow<Segment>(
     await tx.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [
       entityId,
       identifier,
     ]),
-    toSegment,
   );
 }
 

@@ -142,26 +142,17 @@ async function redactRefusedCalls(
 }
 
 /** A refused call as it is listed; `raw` is null for an erased person. */
-export type StoredRefusedCall = {
-  id: number;
-  receivedAt: Date;
+export type StoredRefusedCall = Row<
+  'refused_calls',
+  'id' | 'receivedAt' | 'index' | 'messageId' | 'message' | 'raw',
+  { code: RefusalCode }
+> & {
   micros: number;
   /** False if several apps share the key and the call names none of them. */
   isOfApp: boolean;
-  index: number;
-  messageId: string | null;
-  code: RefusalCode;
-  message: string;
-  raw: string | null;
 };
 
 type RefusalFilter = { code?: RefusalCode | undefined; messageId?: string | undefined };
-
-type RefusalRow = Row<
-  'refused_calls',
-  'id' | 'receivedAt' | 'appId' | 'index' | 'messageId' | 'message' | 'raw',
-  { code: RefusalCode }
-> & { micros: number };
 
 /** Lists the refused calls of an app, newest first, and those without an app if it shares its key. */
 export async function listRefusedCalls(
@@ -172,9 +163,9 @@ export async function listRefusedCalls(
   after: ListCursor | null,
   limit: number,
 ): Promise<StoredRefusedCall[]> {
-  const rows = readRows<RefusalRow>(
+  return readRows<StoredRefusedCall>(
     await db.query(
-      `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id, index, message_id, code, message, raw
+      `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id IS NOT NULL AS is_of_app, index, message_id, code, message, raw
      FROM refused_calls
      WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND ($3::text IS NULL OR code = $3) AND ($4::text IS NULL OR message_id = $4)
        AND ($5::bigint IS NULL OR (received_at, id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6))
@@ -182,17 +173,6 @@ export async function listRefusedCalls(
       [entityId, appId, code ?? null, messageId ?? null, after?.micros ?? null, after?.id ?? null, limit],
     ),
   );
-  return rows.map((row) => ({
-    id: row.id,
-    receivedAt: row.receivedAt,
-    micros: row.micros,
-    isOfApp: row.appId !== null,
-    index: row.index,
-    messageId: row.messageId,
-    code: row.code,
-    message: row.message,
-    raw: row.raw,
-  }));
 }
 
 export type LiveCall = Row<
@@ -294,18 +274,18 @@ export async function listCallCounts(
   days: number,
 ): Promise<DailyCallCounts[]> {
   // Uses the primary key: a range of days of an entity.
-  const { rows } = await db.query<Omit<DailyCallCounts, 'refusedOfNoApp'> & { of_no_app: number }>(
+  const { rows } = await db.query<DailyCallCounts>(
     `SELECT d::date AS date, coalesce(sum(b.accepted) FILTER (WHERE b.app_id = $2), 0)::bigint AS accepted,
        coalesce(sum(b.duplicates) FILTER (WHERE b.app_id = $2), 0)::bigint AS duplicates,
        coalesce(sum(b.refused) FILTER (WHERE b.app_id = $2), 0)::bigint AS refused,
-       coalesce(sum(b.refused) FILTER (WHERE b.app_id IS NULL), 0)::bigint AS of_no_app
+       coalesce(sum(b.refused) FILTER (WHERE b.app_id IS NULL), 0)::bigint AS "refusedOfNoApp"
      FROM generate_series(date_trunc('day', now(), 'UTC') - ($3 - 1) * interval '1 day', now(), interval '1 day') AS d
      LEFT JOIN ingested_batches b ON b.entity_id = $1 AND b.received_at >= d AND b.received_at < d + interval '1 day'
        AND (b.app_id = $2 OR b.${OF_NO_APP})
      GROUP BY d ORDER BY d DESC`,
     [entityId, appId, days],
   );
-  return rows.map(({ of_no_app: refusedOfNoApp, ...day }) => ({ ...day, refusedOfNoApp }));
+  return rows;
 }
 
 /** The counts of an app's calls in a transaction; `appId` is null for calls without an app. */

@@ -2,6 +2,7 @@
 
 import type { Tx } from '../core/database.ts';
 import { type AppCall, type PlacedSubject, type SubjectCalls, timestamp } from './app-call.ts';
+import { readRows } from '../core/camel-row.ts';
 
 type DeviceSubject = PlacedSubject & { deviceId: string };
 
@@ -259,27 +260,22 @@ async function lockOwners(
   devices: readonly Device[],
   claims: readonly Owner[],
 ): Promise<Owner[]> {
-  type Row = { app_id: number; device_id: string; push_token: string; said_at: Date; is_verified: boolean };
-  const { rows } = await tx.query<Row>(
-    `SELECT d.app_id, d.device_id, d.push_token, coalesce(d.push_token_said_at, d.last_seen_at) AS said_at,
+  const owners = readRows<Omit<Owner, 'saidAt'> & { saidAt: Date }>(
+    await tx.query(
+      `SELECT d.app_id, d.device_id, d.push_token AS token, coalesce(d.push_token_said_at, d.last_seen_at) AS said_at,
        d.verified_user_id IS NOT NULL AND (SELECT verified_users FROM apps a WHERE a.entity_id = $1 AND a.id = d.app_id) AS is_verified
      FROM (
        SELECT d.app_id, d.device_id FROM ${CLAIMS} JOIN devices d ON ${HAS_TOKEN}
        UNION SELECT * FROM unnest($5::integer[], $6::text[])) AS wanted
      JOIN devices d ON d.entity_id = $1 AND d.app_id = wanted.app_id AND d.device_id = wanted.device_id
      ORDER BY d.app_id, d.device_id COLLATE "C" FOR NO KEY UPDATE OF d`,
-    [...valuesOf(entityId, claims), devices.map(({ appId }) => appId), devices.map(({ deviceId }) => deviceId)],
+      [...valuesOf(entityId, claims), devices.map(({ appId }) => appId), devices.map(({ deviceId }) => deviceId)],
+    ),
   );
   const claimed = new Set(claims.map(({ appId, token }) => `${appId} ${token}`));
-  return rows
-    .filter((row) => claimed.has(`${row.app_id} ${row.push_token}`))
-    .map((row) => ({
-      appId: row.app_id,
-      deviceId: row.device_id,
-      token: row.push_token,
-      saidAt: row.said_at.getTime(),
-      isVerified: row.is_verified,
-    }));
+  return owners
+    .filter(({ appId, token }) => claimed.has(`${appId} ${token}`))
+    .map((owner) => ({ ...owner, saidAt: owner.saidAt.getTime() }));
 }
 
 /** Keeps the time of each token, so that a later call of the device counts. */

@@ -21,16 +21,11 @@ export async function listApplications(
   const { rows: apps } = await db.query('SELECT FROM apps WHERE entity_id = $1 LIMIT 1', [entityId]);
   if (apps.length === 0) return found;
   // Users use device_users_by_user; a device uses the primary key in each app.
-  type Row = {
-    customer_type: Person['customerType'];
-    customer_id: string;
-    app: string;
-    sor: string;
-    devices: string[];
-  };
-  const { rows } = await db.query<Row>(
-    `SELECT seen.customer_type, seen.customer_id, a.identifier AS app, s.identifier AS sor,
-       array_agg(seen.device_id ORDER BY seen.device_id) AS devices
+  const rows = readRows<Person & Application>(
+    await db.query(
+      `SELECT seen.customer_type, seen.customer_id, a.identifier AS app_identifier,
+       s.identifier AS sor_identifier,
+       array_agg(seen.device_id ORDER BY seen.device_id) AS device_ids
      FROM (
        SELECT 'user_id' AS customer_type, asked.user_id AS customer_id, u.app_id, u.device_id
        FROM unnest($2::text[]) AS asked (user_id) CROSS JOIN LATERAL (
@@ -44,11 +39,12 @@ export async function listApplications(
      JOIN apps a ON a.entity_id = $1 AND a.id = seen.app_id
      JOIN systems_of_records s ON s.entity_id = $1 AND s.app_id = a.id AND s.deleted_at IS NULL
      GROUP BY seen.customer_type, seen.customer_id, a.id, a.identifier, s.identifier ORDER BY a.id`,
-    idsOf(entityId, people),
+      idsOf(entityId, people),
+    ),
   );
-  for (const { customer_type: customerType, customer_id: customerId, app, sor, devices } of rows) {
+  for (const { customerType, customerId, ...application } of rows) {
     const key = personKey({ customerType, customerId });
-    found.set(key, [...(found.get(key) ?? []), { appIdentifier: app, sorIdentifier: sor, deviceIds: devices }]);
+    found.set(key, [...(found.get(key) ?? []), application]);
   }
   return found;
 }

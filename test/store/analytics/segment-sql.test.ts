@@ -495,7 +495,7 @@ describe('funnels, segments and counts', () => {
             ...(aliases && { aliases }),
           });
           const { query } = await resolveFilters(store.db, entityId, { appId: app.id, filters, now: NOW });
-          return (await countFiltered(store.db, entityId, query!, 10_000)).people;
+          return (await countFiltered(store.db, entityId, query!, 10_000)).peopleCount;
         };
         const inStep = (step: number, outcome: 'completed' | 'dropped') =>
           countSegment({
@@ -565,7 +565,7 @@ describe('the people of a segment', () => {
             .map((device) => ({ ...device, person: model.resolve(model.personOfDevice(device), each) }));
           const reached = ofDevices.filter(({ person }) => expected.has(person));
           expect(await countFiltered(store.db, entityId, query!, 10_000)).toEqual({
-            people: expected.size,
+            peopleCount: expected.size,
             peopleTotal: model.people(each).size,
             peoplePush: new Set(reached.filter(({ optIn, hasToken }) => optIn && hasToken).map(({ person }) => person))
               .size,

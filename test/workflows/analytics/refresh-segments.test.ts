@@ -222,7 +222,7 @@ describe('a segment', () => {
       `u${personId(300)}`,
       `u${personId(301)}`,
     ]);
-    expect((await findSegment(stack.store.db, own.entity.id, identifier))!.counts).toMatchObject({ people: 2 });
+    expect(await findSegment(stack.store.db, own.entity.id, identifier)).toMatchObject({ peopleCount: 2 });
   });
 
   it('names a campaign, and once this is deleted says that it is unknown', async () => {
