@@ -57,20 +57,17 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
   if (segment?.generation !== claim.generation) return;
   const now = new Date();
   try {
-    const failure =
-      segment.filters === null
-        ? await replaceDevices(deps, entityId, claim, segment)
-        : await replaceAllMembers(deps, entityId, claim, segment, now);
-    if (failure !== null) return await failRefresh(deps.db, entityId, claim, failure);
+    if (segment.filters === null) await replaceDevices(deps, entityId, claim, segment);
+    else {
+      const failure = await replaceAllMembers(deps, entityId, claim, segment, now);
+      if (failure !== null) return await failRefresh(deps.db, entityId, claim, failure);
+    }
     const counts = await countMembers(deps.db, entityId, segment, REFRESH_TIMEOUT_MS);
     deps.boundary('segments: counted');
     await whileOurs(deps, entityId, claim, (tx) => endRefresh(tx, entityId, claim, counts, now));
   } catch (error) {
     if (error instanceof RefreshOver) return;
-    if (isQueryCanceled(error)) {
-      await failRefresh(deps.db, entityId, claim, TOO_LONG);
-      return;
-    }
+    if (isQueryCanceled(error)) return await failRefresh(deps.db, entityId, claim, TOO_LONG);
     if (
       !isAway(error) &&
       !isTimedOut(error) &&
@@ -90,7 +87,7 @@ async function replaceDevices(
   entityId: number,
   claim: RefreshClaim,
   segment: Segment,
-): Promise<null> {
+): Promise<void> {
   for (let moved = PORTION; moved === PORTION;) {
     deps.draining.throwIfAborted();
     await whileOurs(deps, entityId, claim, async (tx) => {
@@ -112,7 +109,6 @@ async function replaceDevices(
       );
     });
   }
-  return null;
 }
 
 /** Replaces all members, or returns why it failed. */
@@ -163,7 +159,6 @@ async function replacePortions(
   await replace([], after, null);
 }
 
-/** Runs work in a transaction that locks the segment. */
 async function whileOurs(
   { db }: Dependencies,
   entityId: number,

@@ -54,7 +54,6 @@ const OPERATORS: Record<ComparedType, readonly string[]> = {
   Version: ['is', 'is_not', ...ORDERED],
 };
 
-/** Returns whether an operator is the negation of another one. */
 export function isNegation(operator: string): boolean {
   return Object.hasOwn(NEGATIONS, operator);
 }
@@ -73,7 +72,6 @@ const MAX_DAYS = 36_500;
 
 const SEVERAL: readonly ComparisonOperator[] = ['is', 'contains', 'starts_with', 'contains_any', 'contains_all'];
 
-/** Returns how many values an operator takes. */
 function valueCount(operator: ComparisonOperator): { min: number; max: number } {
   if (operator === 'is_set') return { min: 0, max: 0 };
   if (operator === 'between') return { min: 2, max: 2 };

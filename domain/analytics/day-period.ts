@@ -6,7 +6,6 @@ import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
 /** Whole UTC days: from the first midnight to the midnight after the last day. */
 export type DayPeriod = { from: Date; until: Date };
 
-/** Maximum number of days of a period. */
 const MAX_DAYS = 731;
 
 const MIDNIGHT = 'must be a midnight in UTC, in seconds since the epoch, such as 1793491200';
@@ -67,7 +66,6 @@ const daysUpTo = (until: number): DayPeriod => ({
   until: new Date(until),
 });
 
-/** Yields each day of a period, in order. */
 export function* daysOf({ from, until }: DayPeriod): Generator<DayPeriod> {
   for (let day = from.getTime(); day < until.getTime(); day += DAY_MS)
     yield { from: new Date(day), until: new Date(day + DAY_MS) };

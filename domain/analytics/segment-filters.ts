@@ -86,7 +86,6 @@ export const TOO_MANY_FILTERS = `may have at most ${MAX_FILTERS} filters`;
 /** Maximum number of filters and blocks around them, none of which is empty. */
 export const MAX_FILTER_ELEMENTS = MAX_FILTERS * (MAX_DEPTH + 1);
 const MAX_FILTER_CHARS = 65_536;
-/** Maximum number of days of a period. */
 export const MAX_PERIOD_DAYS = 731;
 export const MAX_COUNT = 1_000_000;
 export const MAX_FILTER_CAMPAIGNS = 100;
@@ -97,7 +96,6 @@ export function isBlock(element: SegmentFilter | FilterBlock): element is Filter
   return 'filters' in element;
 }
 
-/** Yields each filter with its path. */
 export function* eachFilter({ blocks }: SegmentFilters): Generator<{ path: string; filter: SegmentFilter }> {
   for (const [index, block] of blocks.entries()) yield* eachIn(block, `blocks.${index}`);
 }

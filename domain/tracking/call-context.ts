@@ -38,7 +38,6 @@ export function readContext(context: Fields, happenedAt: number): CallContext {
   };
 }
 
-/** Returns a part of a context; an empty one if it is no object. */
 function partOf(context: Fields, name: string): Fields {
   const part = context[name];
   return isObject(part) ? part : {};

@@ -84,7 +84,6 @@ export function isNoId(id: unknown): boolean {
   return isAbsent(id) || (typeof id === 'string' && isWordForNothing(id));
 }
 
-/** Reads a customer id; null if it is missing. */
 export function readId(field: string, value: unknown): { id: string | null } | CallError {
   if (isNoId(value)) return { id: null };
   const id = textOrNumber(value);

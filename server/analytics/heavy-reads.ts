@@ -50,7 +50,6 @@ export class HeavyReads {
     }
   }
 
-  /** Ends running and waiting reads. */
   close(): void {
     const message = 'This server is ending. Please try again';
     this.#closing.abort(new Refusal(503, 'service_unavailable', message, { retry_after: RESTART_SECONDS }));

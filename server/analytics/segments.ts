@@ -241,7 +241,6 @@ function showCounts({
   };
 }
 
-/** Returns a percentage with two decimals. */
 function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

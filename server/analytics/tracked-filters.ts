@@ -212,7 +212,6 @@ export function auditedEntries(
   return [...(subject.users ?? []).map(entry('user_id')), ...(subject.devices ?? []).map(entry('device_id'))];
 }
 
-/** Refuses to show a segment's people. */
 function refuseHidden(name: string): never {
   return refuse(
     403,

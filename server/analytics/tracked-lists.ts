@@ -55,7 +55,6 @@ type ListQuery = {
 };
 type Who = Circumstances & { caller: Caller };
 
-/** A requested list, and its path. */
 type AskedList<List extends TrackedListName> = AskedEntries & { list: List; path: string };
 
 const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, deps) => {

@@ -43,7 +43,6 @@ const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'w
 >;
 const NO_ICON: AppIcon = { thumb: null, medium: null, large: null };
 
-/** Shows apps to a caller, in order. */
 async function showApps(db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[]): Promise<api.App[]> {
   const figures = await listAppFigures(
     db,
@@ -87,7 +86,6 @@ async function showCreatedApp(
   return api.CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
 }
 
-/** Lowers the case of an address for comparison. */
 function folded(email: string): string {
   return email.toLowerCase();
 }
@@ -97,7 +95,6 @@ function seesFcmKey({ rights }: Caller): boolean {
   return rights.has('apps_manage');
 }
 
-/** Returns the caller's app with all shown facts. */
 async function requireWholeApp(
   db: Queryable,
   secrets: Secrets,
@@ -170,7 +167,6 @@ function showFigures(figures: AppFigures) {
   };
 }
 
-/** Default settings of an app. */
 export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
   storeId: null,
   sku: null,
@@ -346,7 +342,6 @@ function refuseChangeOfStoreFetched(changed: readonly string[]): void {
 }
 
 /** Maximum number of an app's domains (docs/apps.md). */
-
 const MAX_DOMAINS = 200;
 
 const HOST =

@@ -98,8 +98,8 @@ function blocksOf(pem: string): Block[] {
   });
 }
 
-/** Decodes a block. Lines may have any end, indent and length. */
 function bytesOf({ body }: Block): Buffer {
+  // Lines may have any end, indent and length.
   return Buffer.from(body.replaceAll(/\s+/g, ''), 'base64');
 }
 

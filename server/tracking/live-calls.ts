@@ -80,7 +80,6 @@ export class LiveCalls {
     }
   }
 
-  /** Writes the collected calls. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#write();

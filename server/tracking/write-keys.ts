@@ -71,7 +71,6 @@ function isFresh(at: number | undefined): boolean {
   return at !== undefined && performance.now() - at < KNOWN_FOR_MS;
 }
 
-/** Forgets the oldest entry if there are too many. */
 function remember<V>(entries: Map<string, V>, key: string, value: V): void {
   entries.delete(key);
   if (entries.size >= MAX_KNOWN) entries.delete(entries.keys().next().value!);

@@ -14,7 +14,6 @@ export async function findCrash(db: Queryable, entityId: number, identifier: str
   );
 }
 
-/** Number of rows in memory. */
 const PORTION = 1_000;
 
 type CrashOccurrence = { id: string; at: Date };

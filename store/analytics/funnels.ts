@@ -18,7 +18,6 @@ const FUNNELS = `SELECT f.*, ARRAY(
     WHERE t.entity_id = f.entity_id AND t.target_kind = 'funnel' AND t.target_id = f.id ORDER BY l.name) AS labels
   FROM funnels f`;
 
-/** Maximum number of funnels of an entity. */
 export const MAX_FUNNELS = 1_000;
 
 type NewFunnel = Pick<Funnel, 'name' | 'description' | 'maxDuration' | 'steps'> & {
@@ -69,7 +68,6 @@ export async function findFunnel(db: Queryable, entityId: number, identifier: st
   );
 }
 
-/** Finds a funnel and locks it. */
 export async function lockFunnel(tx: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
   return readRow<Funnel>(
     await tx.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 FOR NO KEY UPDATE OF f`, [

@@ -26,7 +26,6 @@ export async function listPeopleOf(
   return rows.map(({ person }) => person);
 }
 
-/** Returns the customer of a person of analytics. */
 function customerOf(person: string): Person {
   return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
 }

@@ -36,7 +36,6 @@ const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_ident
       WHERE t.entity_id = s.entity_id AND t.target_kind = 'segment' AND t.target_id = s.id ORDER BY l.name) AS labels
   FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id`;
 
-/** Maximum number of segments of an entity. */
 export const MAX_SEGMENTS = 1_000;
 
 /**

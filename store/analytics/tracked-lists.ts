@@ -202,7 +202,6 @@ export type TrackedEntry = { json: string; key_0: string; key_1?: string };
 export const keysOf = ({ key_0: first, key_1: second }: TrackedEntry): string[] =>
   second === undefined ? [first] : [first, second];
 
-/** Counts the entries that a filter finds. */
 export async function countTracked(
   db: Queryable,
   list: TrackedListName,
@@ -532,7 +531,6 @@ function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (ro
   return (row) => `AND ${row}.app_id ${wanted}`;
 }
 
-/** Returns whether an app has seen the device. */
 export async function hasDevice(db: Queryable, entityId: number, appId: number, deviceId: string): Promise<boolean> {
   return (await countTracked(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } })) > 0;
 }

@@ -5,7 +5,6 @@ import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** A key by which an app's SDK may send. */
 export type AppApiKey = Row<'app_api_keys', 'id' | 'identifier' | 'apiKey' | 'revoked' | 'createdAt' | 'updatedAt'>;
 
 /** Why a value can't be an app's key: this app has it already, or another entity. */

@@ -5,7 +5,6 @@ import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** A group of apps. */
 export type AppGroup = Row<'app_groups', 'id' | 'identifier' | 'name' | 'createdAt'> & {
   /** Identifiers in order of creation. */
   apps: string[];

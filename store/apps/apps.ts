@@ -10,7 +10,6 @@ import type { QuietHours } from '../../domain/apps/quiet-hours.ts';
 import type { Tables } from '../schema.ts';
 
 type Localization = { language: string; original_name: string; name: string; description: string | null };
-/** Addresses of images. */
 export type AppIcon = { thumb: string | null; medium: string | null; large: string | null };
 /** A version in the app's store, as domain/apps/app-statuses.ts reads it. */
 type AppStatus = { cdate: number; state: string; version_number: string };
@@ -131,7 +130,6 @@ export async function listAppIds(db: Queryable, entityId: number, identifiers: s
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
-/** Lists apps by id. */
 export async function listAppsById(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, App>> {
   const apps = readRows<App>(
     await db.query(

@@ -45,7 +45,6 @@ export async function insertLabel(tx: Queryable, entityId: number, name: string)
   );
 }
 
-/** Finds a label by name, and locks it. */
 export async function lockLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
   return readRow<Label>(
     await tx.query(`${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]),

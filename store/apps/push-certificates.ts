@@ -5,7 +5,6 @@ import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** A certificate with its own key. */
 export type NewPushCertificate = Row<
   'push_certificates',
   'fingerprint' | 'x509Pem' | 'pkeyPem' | 'subject' | 'uid' | 'notBefore' | 'notAfter'

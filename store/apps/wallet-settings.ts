@@ -3,7 +3,6 @@
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** The entity and the app of a data wallet. */
 export type WalletRef = { entityId: number; appId: number };
 
 /** Approximate maximum size of a technical name with a display name. */

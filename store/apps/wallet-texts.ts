@@ -5,7 +5,6 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type IdentifierKind, newIdentifier } from '../core/identifiers.ts';
 
-/** Kinds of texts in several languages. */
 export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
 
 /** `body`: the text of a legal text, or a description. */

@@ -7,7 +7,6 @@ import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { hasErased, listErased, type Person, personKey } from '../gdpr/tombstones.ts';
 
-/** A call, and its app. */
 export type AppCall = Call & {
   appId: number;
   /** The app's SDK System of Records, and the entity's global one; without one the store drops its traits. */

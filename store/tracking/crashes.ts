@@ -228,7 +228,6 @@ export async function deleteCrash(
   return rowCount === 1;
 }
 
-/** A crash as it is listed. */
 type StoredCrash = Row<'crashes', 'identifier' | 'title' | 'firstSeenAt' | 'lastSeenAt' | 'occurrences'>;
 
 /** Lists the crashes of an app, the one seen last first. */

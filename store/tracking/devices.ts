@@ -36,7 +36,6 @@ const MEMBERS = {
 type Member = keyof typeof MEMBERS;
 
 const COLUMNS = Object.keys(MEMBERS) as Member[];
-/** Returns the column with the time of a member. */
 export const saidAt = (column: Member) => `${column}_said_at` as const;
 
 export const SAID_AT_COLUMNS = COLUMNS.map(saidAt);

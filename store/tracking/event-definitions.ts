@@ -22,7 +22,6 @@ export type EventDefinition = Row<
   }
 > & { labels: string[] };
 
-/** The key of a definition. */
 type EventKey = Pick<EventDefinition, 'logType' | 'name'>;
 
 /** Maximum number of definitions of an app; new ones replace the rarest. */
@@ -262,7 +261,6 @@ const MAX_REPLACED = 500;
 /** The known events of an app, by `keyOf`, and how many more definitions it may replace. */
 type KnownDefinitions = { keys: Set<string>; until: number; mayReplace: number };
 
-/** The definitions that this process knows. */
 const seen = new WeakMap<Database, Map<number, KnownDefinitions>>();
 
 /**

@@ -217,7 +217,6 @@ async function copyEvents(
   });
 }
 
-/** Copies the locations of calls that have one. */
 async function copyLocations(
   tx: Tx,
   entityId: number,

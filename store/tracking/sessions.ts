@@ -37,7 +37,6 @@ const CONTEXT = {
 
 const COLUMNS = Object.keys(CONTEXT) as (keyof typeof CONTEXT)[];
 
-/** Lists sessions in order of time. */
 async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): Promise<SessionRow[]> {
   // The outer bounds leave out months before any is opened; then each range uses sessions_by_subject.
   const { rows } = await tx.query<SessionRow>(
@@ -61,7 +60,6 @@ async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): P
   return rows;
 }
 
-/** Draws `count` ids of sessions. */
 async function drawSessionIds(tx: Tx, count: number): Promise<number[]> {
   const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [
     count,
