@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { LIST_FIELDS, type ListField } from '../domain/analytics/tracked-lists.ts';
+import { LIST_FIELDS, type ListField } from '../domain/analytics/usage-lists.ts';
 import { DAY_MS } from '../domain/time/durations.ts';
 import { isoUtc } from '../store/core/iso-time.ts';
 import { EVENT_COLUMNS } from '../store/tracking/list-columns.ts';

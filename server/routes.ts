@@ -12,7 +12,7 @@ import { eventAnalyticsRoutes } from './analytics/event-analytics.ts';
 import { funnelStatsRoutes } from './analytics/funnel-stats.ts';
 import { funnelRoutes } from './analytics/funnels.ts';
 import { segmentRoutes } from './analytics/segments.ts';
-import { trackedListRoutes } from './analytics/tracked-lists.ts';
+import { usageListRoutes } from './analytics/usage-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
 import { appGroupRoutes } from './apps/app-groups.ts';
 import { appRoutes } from './apps/apps.ts';
@@ -38,7 +38,7 @@ import { feedRoutes } from './feed/feed.ts';
 import { campaignFileRoutes } from './files/campaign-files.ts';
 import { downloadFileRoutes } from './files/download-file.ts';
 import { profileFileRoutes } from './files/profile-files.ts';
-import { trackedFileRoutes } from './files/tracked-files.ts';
+import { usageListFileRoutes } from './files/usage-list-files.ts';
 import { usageFileRoutes } from './files/usage-files.ts';
 import { gdprDownloadRoutes } from './gdpr/gdpr-downloads.ts';
 import { gdprHoldRoutes } from './gdpr/gdpr-holds.ts';
@@ -108,14 +108,14 @@ export const routes: readonly Route[] = [
   ...trackingRoutes,
   ...trackingPrivacyRoutes,
   ...callReportRoutes,
-  ...trackedListRoutes,
+  ...usageListRoutes,
   ...funnelRoutes,
   ...funnelStatsRoutes,
   ...segmentRoutes,
   ...eventAnalyticsRoutes,
   ...crashRoutes,
   ...campaignRoutes,
-  ...trackedFileRoutes,
+  ...usageListFileRoutes,
   ...usageFileRoutes,
   ...profileFileRoutes,
   ...campaignFileRoutes,

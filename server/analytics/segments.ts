@@ -31,7 +31,7 @@ import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
 import { attributesOfFilters, listHiddenSegments, refuseSensitiveUsers } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
-import { refuseComputing } from './tracked-filters.ts';
+import { refuseComputing } from './usage-filters.ts';
 import { customerIdError, type CustomerType } from '../../domain/attributes/customer-id.ts';
 import { deleteMembers, insertMembers, listErasedPeople, listPeopleOf } from '../../store/analytics/segment-members.ts';
 import type { Secrets } from '../../store/core/secrets.ts';

@@ -1,6 +1,6 @@
 /** Devices of segments' members, and segments of devices. */
 
-import type { SegmentMember } from '../../domain/analytics/tracked-lists.ts';
+import type { SegmentMember } from '../../domain/analytics/usage-lists.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';

@@ -1,16 +1,16 @@
 import type { FileSource } from './file-source.ts';
 import { campaignList, campaignLogs } from './file-sources/campaigns.ts';
 import { customerProfiles } from './file-sources/customer-profiles.ts';
-import { trackedFile } from './file-sources/tracked.ts';
+import { usageListFile } from './file-sources/usage-lists.ts';
 import { crashOccurrences, eventCounts, eventDetails, performance } from './file-sources/usage.ts';
 
 /** Kinds of files. The name is stored with the job. */
 export const fileSources = {
-  events: trackedFile('events'),
-  sessions: trackedFile('sessions'),
-  devices: trackedFile('devices'),
-  segment_devices: trackedFile('segment_devices'),
-  locations: trackedFile('locations'),
+  events: usageListFile('events'),
+  sessions: usageListFile('sessions'),
+  devices: usageListFile('devices'),
+  segment_devices: usageListFile('segment_devices'),
+  locations: usageListFile('locations'),
   customer_profiles: customerProfiles,
   performance,
   // The same for one app: a kind of its own, because it needs another right.

@@ -1,9 +1,9 @@
 import { beforeAll, expect, it } from 'vitest';
 import { completeCsv, writeCsv } from '../../../activities/files/build-file.ts';
-import { LIST_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import { LIST_FIELDS, type UsageListName } from '../../../domain/analytics/usage-lists.ts';
 import { deleteSegment } from '../../../store/analytics/segments.ts';
 import { fileSources } from '../../../store/files/file-sources.ts';
-import type { TrackedFileQuery } from '../../../store/files/file-sources/tracked.ts';
+import type { UsageFileQuery } from '../../../store/files/file-sources/usage-lists.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -68,8 +68,8 @@ beforeAll(async () => {
 });
 
 async function both(
-  list: TrackedListName,
-  query: TrackedFileQuery,
+  list: UsageListName,
+  query: UsageFileQuery,
 ): Promise<{ written: string; copied: string; rows: number }> {
   const source = fileSources[list];
   const columns = source.columnsOf!(query);
@@ -88,8 +88,8 @@ async function both(
   };
 }
 
-const everything = (): TrackedFileQuery['filter'] => ({ appIds: [appId], oneOf: {} });
-const LISTS = Object.keys(LIST_FIELDS) as TrackedListName[];
+const everything = (): UsageFileQuery['filter'] => ({ appIds: [appId], oneOf: {} });
+const LISTS = Object.keys(LIST_FIELDS) as UsageListName[];
 
 it.for(LISTS)('a CSV file of %s that Postgres writes is byte for byte the one of its rows', async (list) => {
   const filter = { ...everything(), ...(list === 'segment_devices' ? { segments: [segment] } : {}) };
@@ -117,7 +117,7 @@ const quotedLineEnds = (csv: string): number =>
 it('so is one of each filter, whatever its values hold', async () => {
   const since = AT.toISOString();
   const earlier = ODD.map((id) => ({ appId, id: `d${id}` }));
-  const filters: TrackedFileQuery['filter'][] = [
+  const filters: UsageFileQuery['filter'][] = [
     { appIds: null, oneOf: {} },
     { appIds: [], oneOf: {} },
     { appIds: [appId, appId + 1], oneOf: { name: ODD, device_id: ODD.map((id) => `d${id}`) } },

@@ -1,16 +1,16 @@
 import { beforeAll, expect, it } from 'vitest';
-import { returnedFields, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import { returnedFields, type UsageListName } from '../../../domain/analytics/usage-lists.ts';
 import { countFunnel, exploreFunnel, type FunnelQuery } from '../../../store/analytics/funnel-stats.ts';
 import { countFiltered } from '../../../store/analytics/segment-counts.ts';
 import type { ResolvedFilter, SegmentQuery } from '../../../store/analytics/segment-sql.ts';
 import {
-  countTracked,
+  countUsage,
   findHighestId,
   listGrouped,
-  listTracked,
+  listUsage,
   type PageStart,
-  type TrackedFilter,
-} from '../../../store/analytics/tracked-lists.ts';
+  type UsageFilter,
+} from '../../../store/analytics/usage-lists.ts';
 import { findAudience } from '../../../store/campaigns/audience.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
@@ -80,13 +80,13 @@ async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string
   return plans;
 }
 
-const APP_ALONE: TrackedFilter = { appIds: [APP], oneOf: {} };
+const APP_ALONE: UsageFilter = { appIds: [APP], oneOf: {} };
 const IN_SEPTEMBER = { ...APP_ALONE, since: SINCE, until: UNTIL };
 
-async function page(list: TrackedListName, filter: TrackedFilter, start: PageStart = { offset: 0 }): Promise<string> {
+async function page(list: UsageListName, filter: UsageFilter, start: PageStart = { offset: 0 }): Promise<string> {
   const fields = returnedFields(list, undefined, false);
   const plans = await plansOf((db) =>
-    Array.fromAsync(listTracked(db, list, ENTITY, filter, { fields, start, limit: 101 })),
+    Array.fromAsync(listUsage(db, list, ENTITY, filter, { fields, start, limit: 101 })),
   );
   expect(plans).toHaveLength(1);
   return plans[0]!;
@@ -117,28 +117,28 @@ it.each(['events', 'sessions', 'locations'] as const)(
 
     const ofUser = { ...IN_SEPTEMBER, oneOf: { user_id: ['user-5', 'user-6'] } };
     const ofDevice = { ...APP_ALONE, oneOf: { device_id: ['device-5', 'device-6'] } };
-    for (const plan of [await page(list, ofUser), await onlyPlan((db) => countTracked(db, list, ENTITY, ofUser))]) {
+    for (const plan of [await page(list, ofUser), await onlyPlan((db) => countUsage(db, list, ENTITY, ofUser))]) {
       expect(plan).toMatch(/Index Scan (using|on) \w+_user_id_/);
       expect(plan).toMatch(ofMonths('09'));
       expect(plan).not.toMatch('Seq Scan');
     }
-    for (const plan of [await page(list, ofDevice), await onlyPlan((db) => countTracked(db, list, ENTITY, ofDevice))]) {
+    for (const plan of [await page(list, ofDevice), await onlyPlan((db) => countUsage(db, list, ENTITY, ofDevice))]) {
       expect(plan).toMatch(/Index Scan (using|on) \w+_(device_id|subject)_/);
       expect(plan).not.toMatch('Seq Scan');
     }
 
     const late = { ...APP_ALONE, updatedSince: new Date(Date.now() + 86_400_000) };
-    for (const plan of [await page(list, late), await onlyPlan((db) => countTracked(db, list, ENTITY, late))]) {
+    for (const plan of [await page(list, late), await onlyPlan((db) => countUsage(db, list, ENTITY, late))]) {
       expect(plan).toMatch(/Bitmap Index Scan on \w+_received/);
       expect(plan).not.toMatch('Seq Scan');
     }
 
-    const total = await onlyPlan((db) => countTracked(db, list, ENTITY, IN_SEPTEMBER));
+    const total = await onlyPlan((db) => countUsage(db, list, ENTITY, IN_SEPTEMBER));
     expect(total).toMatch(/Index Cond: .*day >= '2026-09-04'::date\) AND \(day < '2026-09-20'::date/);
     // what lies before and after whole days
     expect(total.match(new RegExp(`(on|using) ${list}_2026_09_pkey`, 'g'))).toHaveLength(2);
     expect(total).not.toMatch('Seq Scan');
-    const all = await onlyPlan((db) => countTracked(db, list, ENTITY, APP_ALONE));
+    const all = await onlyPlan((db) => countUsage(db, list, ENTITY, APP_ALONE));
     expect(all).toMatch('tracked_counts');
     expect(all).not.toMatch(list);
   },
@@ -147,10 +147,7 @@ it.each(['events', 'sessions', 'locations'] as const)(
 it('events by session or name are read from the app and time asked for, and so are groups', async () => {
   for (const filter of [{ session_id: [7_000] }, { name: ['Event 3'] }, { name: ['none'] }]) {
     const asked = { ...IN_SEPTEMBER, oneOf: filter };
-    for (const plan of [
-      await page('events', asked),
-      await onlyPlan((db) => countTracked(db, 'events', ENTITY, asked)),
-    ]) {
+    for (const plan of [await page('events', asked), await onlyPlan((db) => countUsage(db, 'events', ENTITY, asked))]) {
       expect(plan).toMatch(/events_2026_09_pkey.*\n.*Index Cond: .*app_id = 1.*happened_at >= .*happened_at <= /);
       expect(plan).toMatch(ofMonths('09'));
       expect(plan).not.toMatch('Seq Scan');
@@ -171,7 +168,7 @@ it('devices are read by their ids, or by who uses them', async () => {
     first: await page('devices', APP_ALONE),
     next: await page('devices', APP_ALONE, { after: ['phone-5'], upTo: null }),
     ofUser: await page('devices', { ...APP_ALONE, oneOf: { current_user_id: ['user-9'] } }),
-    total: await onlyPlan((db) => countTracked(db, 'devices', ENTITY, APP_ALONE)),
+    total: await onlyPlan((db) => countUsage(db, 'devices', ENTITY, APP_ALONE)),
   };
   for (const plan of Object.values(plans)) {
     expect(plan).not.toMatch('Seq Scan');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
-import { countTracked } from '../../../store/analytics/tracked-lists.ts';
+import { countUsage } from '../../../store/analytics/usage-lists.ts';
 import { write } from '../../../store/core/database.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { ensurePartitions, keepRetention, foldDayCounts } from '../../../store/tracking/event-partitions.ts';
@@ -39,7 +39,7 @@ type Asked = { appIds: number[] | null; since?: Date | undefined; until?: Date |
 
 async function totals(entityId: number, asked: Asked): Promise<Totals> {
   const found = {} as Totals;
-  for (const list of LISTS) found[list] = await countTracked(store.db, list, entityId, { ...asked, oneOf: {} });
+  for (const list of LISTS) found[list] = await countUsage(store.db, list, entityId, { ...asked, oneOf: {} });
   return found;
 }
 

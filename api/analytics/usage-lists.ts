@@ -3,7 +3,7 @@
  */
 
 import { z } from 'zod';
-import { FIELD_FORMS, LIST_FIELDS, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import { FIELD_FORMS, LIST_FIELDS, type UsageListName } from '../../domain/analytics/usage-lists.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { isStorable } from '../../domain/text/text-limits.ts';
 import { commaList, customerId, identifier, isoDateOrDatetime, queryFlag } from '../core/input.ts';
@@ -18,7 +18,7 @@ const wrongDate = {
   message: 'Wrong date format',
 } as const;
 
-function fieldsOf<L extends TrackedListName>(list: L) {
+function fieldsOf<L extends UsageListName>(list: L) {
   const known: readonly string[] = LIST_FIELDS[list];
   return commaList
     .check((ctx) => {

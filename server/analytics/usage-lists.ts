@@ -1,26 +1,26 @@
 /** The routes of lists of events, sessions, devices and locations. */
 
 import { z } from 'zod';
-import * as api from '../../api/analytics/tracked-lists.ts';
+import * as api from '../../api/analytics/usage-lists.ts';
 import {
   type ListField,
   returnedFields,
   segmentMembers,
-  type TrackedListName,
-} from '../../domain/analytics/tracked-lists.ts';
+  type UsageListName,
+} from '../../domain/analytics/usage-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listEarlierIds } from '../../store/analytics/people.ts';
 import {
-  countTracked,
+  countUsage,
   findHighestId,
   hasDevice,
   hasUser,
   keysOf,
   listGrouped,
-  listTracked,
-  listTrackedPortions,
-  type TrackedEntry,
-} from '../../store/analytics/tracked-lists.ts';
+  listUsage,
+  listUsagePortions,
+  type UsageEntry,
+} from '../../store/analytics/usage-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { findCompleteUntil } from '../../store/core/complete-until.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -44,7 +44,7 @@ import {
   locationsOfApp,
   NO_APP,
   sessionsOfApp,
-} from './tracked-filters.ts';
+} from './usage-filters.ts';
 
 type ListQuery = {
   page: number;
@@ -55,7 +55,7 @@ type ListQuery = {
 };
 type Who = Circumstances & { caller: Caller };
 
-type AskedList<List extends TrackedListName> = AskedEntries & { list: List; path: string };
+type AskedList<List extends UsageListName> = AskedEntries & { list: List; path: string };
 
 const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, deps) => {
   const { entityId } = who.caller;
@@ -149,12 +149,12 @@ const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps)
   await auditList(deps.db, who, deps, { list: 'devices', subject: { devices: [device] } });
   const fields = returnedFields('devices', query.fields, false);
   const page = { fields, segmentMembers: segmentMembers(query.fields), start: { offset: 0 }, limit: 1 };
-  for await (const { json } of listTracked(deps.db, 'devices', entityId, filter, page))
+  for await (const { json } of listUsage(deps.db, 'devices', entityId, filter, page))
     return JSON.parse(json) as api.Device;
   return refuse(404, 'not_found', 'Device not found');
 });
 
-async function listPage<List extends TrackedListName>(
+async function listPage<List extends UsageListName>(
   { who, query, deps }: { who: Who; query: ListQuery; deps: RouteDependencies },
   asked: AskedList<List>,
 ): Promise<Reply> {
@@ -173,7 +173,7 @@ async function auditList(
   db: Queryable,
   who: Who,
   { secrets }: RouteDependencies,
-  { list, subject }: Pick<AskedList<TrackedListName>, 'list' | 'subject'>,
+  { list, subject }: Pick<AskedList<UsageListName>, 'list' | 'subject'>,
 ): Promise<void> {
   await auditEach(
     db,
@@ -182,7 +182,7 @@ async function auditList(
   );
 }
 
-async function pageInOrder<List extends TrackedListName>(
+async function pageInOrder<List extends UsageListName>(
   query: ListQuery,
   deps: RouteDependencies,
   entityId: number,
@@ -197,18 +197,18 @@ async function pageInOrder<List extends TrackedListName>(
   // Runs while the entries are read.
   const whole = cursor
     ? Promise.resolve([cursor.upTo, cursor.total] as const)
-    : Promise.all([findHighestId(db, list), countTracked(db, list, entityId, filter)]);
+    : Promise.all([findHighestId(db, list), countUsage(db, list, entityId, filter)]);
   whole.catch(() => {}); // if reading the entries has failed first
   const fields = returnedFields(list, query.fields, false) as ListField<List>[];
   const start = cursor ? { after: cursor.after, upTo: cursor.upTo } : rowsOf({ page, per_page: perPage });
-  const found = listTrackedPortions(db, list, entityId, filter, {
+  const found = listUsagePortions(db, list, entityId, filter, {
     fields,
     segmentMembers: segmentMembers(query.fields),
     start,
     limit: perPage + 1,
   });
   let [count, total, upTo]: [number, number, number | null] = [0, 0, null];
-  let [last, next]: [TrackedEntry | undefined, string | null] = [undefined, null];
+  let [last, next]: [UsageEntry | undefined, string | null] = [undefined, null];
   async function* items(): AsyncGenerator<JsonText> {
     for await (const portion of found) {
       [upTo, total] = await whole;
@@ -264,7 +264,7 @@ async function groupedPage(
   query: ListQuery,
   { db, settings }: RouteDependencies,
   entityId: number,
-  { path, filter }: AskedList<TrackedListName>,
+  { path, filter }: AskedList<UsageListName>,
 ): Promise<Reply> {
   if (query.cursor !== undefined) refuseCursor(); // groups are in pages alone
   // A page at once, so that a slow caller holds no connection.
@@ -283,7 +283,7 @@ async function groupedPage(
   return streamedResult('items', items(), {}, () => pageSummary(settings, path, query, { count, total }));
 }
 
-export const trackedListRoutes: Route[] = [
+export const usageListRoutes: Route[] = [
   listAppEvents,
   listEventsOfDevice,
   listEventsOfUser,

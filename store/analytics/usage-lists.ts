@@ -1,7 +1,7 @@
 /** Lists of events, sessions, devices and locations: filters, pages, counts and CSV. */
 
 import { wholeDays } from '../../domain/analytics/day-period.ts';
-import type { ListField, SegmentMember, TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import type { ListField, SegmentMember, UsageListName } from '../../domain/analytics/usage-lists.ts';
 import { copyCsv } from '../core/copy-out.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import { type Database, type Queryable, read } from '../core/database.ts';
@@ -50,7 +50,7 @@ const TEXTS: Record<string, string> = {
   last_location_longitude: degreesText('r.last_longitude'),
 };
 
-export type TrackedFilter = {
+export type UsageFilter = {
   /** The apps of entries; null: all apps of the entity. */
   appIds: readonly number[] | null;
   /** The period of entries. */
@@ -85,7 +85,7 @@ const FILTER_TYPES = {
 type FilterColumn = keyof typeof FILTER_TYPES;
 
 /** Conditions that follow from a filter without an index, and have one: sessions_by_subject, device_users_by_user. */
-const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
+const INDEXED: { [List in UsageListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
   sessions: { device_id: (ids) => `r.subject = ANY (ARRAY(SELECT 'd' || id FROM unnest(${ids}) AS given (id)))` },
   devices: {
     current_user_id: (ids) =>
@@ -95,11 +95,11 @@ const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: 
 
 const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
 
-type List<Name extends TrackedListName> = {
+type List<Name extends UsageListName> = {
   /** The source of rows; default: the table of the same name. */
   from?: (app: string, segment: string) => string;
   /** A list of the same entries, which counts them faster. */
-  countedAs?: TrackedListName;
+  countedAs?: UsageListName;
   /** SET LOCAL statements for a page. */
   settings?: string;
   /** SQL for the person of a row. */
@@ -141,7 +141,7 @@ const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
 };
 
 /** Rows are `r`. */
-const LISTS: { [Name in TrackedListName]: List<Name> } = {
+const LISTS: { [Name in UsageListName]: List<Name> } = {
   events: {
     person: personOfEvent('r'),
     keys: [
@@ -196,17 +196,17 @@ const PORTION = 1_001;
 export type PageStart = { offset: number } | { after: readonly string[] | null; upTo: number | null };
 
 /** An entry as JSON, and its keys, each a column of the statement. */
-export type TrackedEntry = { json: string; key_0: string; key_1?: string };
+export type UsageEntry = { json: string; key_0: string; key_1?: string };
 
 /** Returns the keys of an entry, after which the next page begins. */
-export const keysOf = ({ key_0: first, key_1: second }: TrackedEntry): string[] =>
+export const keysOf = ({ key_0: first, key_1: second }: UsageEntry): string[] =>
   second === undefined ? [first] : [first, second];
 
-export async function countTracked(
+export async function countUsage(
   db: Queryable,
-  list: TrackedListName,
+  list: UsageListName,
   entityId: number,
-  filter: TrackedFilter,
+  filter: UsageFilter,
 ): Promise<number> {
   const { statement, values } = countByDays(list, entityId, filter) ?? (await countRows(db, list, entityId, filter));
   const { rows } = await db.query<{ count: number }>(statement, values);
@@ -217,9 +217,9 @@ type Statement = { statement: string; values: unknown[] };
 
 async function countRows(
   db: Queryable,
-  list: TrackedListName,
+  list: UsageListName,
   entityId: number,
-  filter: TrackedFilter,
+  filter: UsageFilter,
 ): Promise<Statement> {
   const counted = LISTS[list].countedAs ?? list;
   const { from, condition, values } = conditionOf(
@@ -234,7 +234,7 @@ async function countRows(
  * Adds up counts of whole days (primary key of tracked_counts), and counts entries before and after them, in one
  * statement and so of one moment. Null if the filter has more than apps and times, or there is no whole day.
  */
-function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
+function countByDays(list: UsageListName, entityId: number, filter: UsageFilter): Statement | null {
   const { since, until, updatedSince, oneOf, person, details, segments } = filter;
   const isMore = [updatedSince, person, details, segments, ...Object.values(oneOf)].some(
     (wanted) => wanted !== undefined,
@@ -256,14 +256,14 @@ function countByDays(list: TrackedListName, entityId: number, filter: TrackedFil
 }
 
 /** Returns the highest id of the list now; null if its entries have no numbers. */
-export async function findHighestId(db: Queryable, list: TrackedListName): Promise<number | null> {
+export async function findHighestId(db: Queryable, list: UsageListName): Promise<number | null> {
   const { sequence } = LISTS[list];
   if (sequence === undefined) return null;
   const { rows } = await db.query<{ id: number }>(`SELECT last_value AS id FROM ${sequence}`);
   return rows[0]!.id;
 }
 
-type Page<Name extends TrackedListName> = {
+type Page<Name extends UsageListName> = {
   fields: readonly ListField<Name>[];
   start: PageStart;
   limit: number;
@@ -272,28 +272,28 @@ type Page<Name extends TrackedListName> = {
 };
 
 /** Yields up to `limit` entries in order; no transaction is open between portions. */
-export async function* listTracked<Name extends TrackedListName>(
+export async function* listUsage<Name extends UsageListName>(
   db: Database,
   list: Name,
   entityId: number,
-  filter: TrackedFilter,
+  filter: UsageFilter,
   page: Page<Name>,
-): AsyncGenerator<TrackedEntry> {
-  for await (const entries of listTrackedPortions(db, list, entityId, filter, page)) yield* entries;
+): AsyncGenerator<UsageEntry> {
+  for await (const entries of listUsagePortions(db, list, entityId, filter, page)) yield* entries;
 }
 
 /**
  * Yields portions, and reads the next while one is used. With `asTexts` `json` is an array of the fields as texts, as
  * in a file.
  */
-export async function* listTrackedPortions<Name extends TrackedListName>(
+export async function* listUsagePortions<Name extends UsageListName>(
   db: Database,
   list: Name,
   entityId: number,
-  asked: TrackedFilter,
+  asked: UsageFilter,
   page: Page<Name>,
   asTexts = false,
-): AsyncGenerator<TrackedEntry[]> {
+): AsyncGenerator<UsageEntry[]> {
   const filter = await withFewMembers(db, list, entityId, asked);
   const { start, limit } = page;
   const portionFrom = (from: PageStart, left: number) => {
@@ -320,14 +320,14 @@ export async function* listTrackedPortions<Name extends TrackedListName>(
   }
 }
 
-async function listPortion<Name extends TrackedListName>(
+async function listPortion<Name extends UsageListName>(
   db: Database,
   list: Name,
   entityId: number,
   filter: FoundFilter,
   { fields, start, limit, segmentMembers }: Page<Name>,
   asTexts: boolean,
-): Promise<TrackedEntry[]> {
+): Promise<UsageEntry[]> {
   const { keys, settings }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
   const { from, condition, values } = conditionOf(list, entityId, filter);
   const add = (value: unknown) => `$${values.push(value)}`;
@@ -349,12 +349,12 @@ async function listPortion<Name extends TrackedListName>(
      ${joinsOf(list, fields)} ${entries} ORDER BY ${columns}`;
   const { rows } =
     settings === undefined
-      ? await db.query<TrackedEntry>(statement, values)
-      : await read(db, (tx) => tx.query<TrackedEntry>(statement, values), { settings });
+      ? await db.query<UsageEntry>(statement, values)
+      : await read(db, (tx) => tx.query<UsageEntry>(statement, values), { settings });
   return rows;
 }
 
-function joinsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
+function joinsOf<Name extends UsageListName>(list: Name, fields: readonly ListField<Name>[]): string {
   const { joins = [] }: Pick<List<Name>, 'joins'> = LISTS[list];
   return joins
     .filter((join) => join.fields.some((field) => fields.includes(field)))
@@ -366,11 +366,11 @@ function joinsOf<Name extends TrackedListName>(list: Name, fields: readonly List
 const IN_ORDER = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off';
 
 /** Yields all entries in order, as of now, as rows of a CSV file whose records end with LF. */
-export async function* copyTracked<Name extends TrackedListName>(
+export async function* copyUsage<Name extends UsageListName>(
   db: Database,
   list: Name,
   entityId: number,
-  asked: TrackedFilter,
+  asked: UsageFilter,
   fields: readonly ListField<Name>[],
 ): AsyncGenerator<Buffer> {
   const { keys, settings = IN_ORDER }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
@@ -388,7 +388,7 @@ export async function* copyTracked<Name extends TrackedListName>(
 export async function* copyGrouped(
   db: Database,
   entityId: number,
-  filter: TrackedFilter,
+  filter: UsageFilter,
   fields: readonly ListField<'events'>[],
 ): AsyncGenerator<Buffer> {
   const { condition, values } = conditionOf('events', entityId, await withFewMembers(db, 'events', entityId, filter));
@@ -409,7 +409,7 @@ export async function* copyGrouped(
 export async function* listGrouped(
   db: Database,
   entityId: number,
-  filter: TrackedFilter,
+  filter: UsageFilter,
   { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null },
   asTexts = false,
 ): AsyncGenerator<{ total: number; json: string | null }> {
@@ -440,9 +440,9 @@ function groupsOf(fields: readonly ListField<'events'>[]) {
 }
 
 function columnsOf(
-  list: TrackedListName,
+  list: UsageListName,
   fields: readonly string[],
-  filter: TrackedFilter,
+  filter: UsageFilter,
   members?: readonly SegmentMember[],
 ): string {
   const expressions: Record<string, string> = {
@@ -452,30 +452,26 @@ function columnsOf(
   return fields.map((field) => `${expressions[field]} AS ${field}`).join(', ');
 }
 
-function textsOf(
-  list: TrackedListName,
-  fields: readonly string[],
-  { hiddenSegments: hidden }: TrackedFilter,
-): string[] {
+function textsOf(list: UsageListName, fields: readonly string[], { hiddenSegments: hidden }: UsageFilter): string[] {
   const expressions: Record<string, string> = { ...LISTS[list].fields, ...TEXTS, segments: segmentIdsOfDevice(hidden) };
   return fields.map((field) => `(${expressions[field]})::text`);
 }
 
 /** A filter with the members of its segments, if they are few. */
-type FoundFilter = TrackedFilter & { few?: FewMembers | null };
+type FoundFilter = UsageFilter & { few?: FewMembers | null };
 
 async function withFewMembers(
   db: Queryable,
-  list: TrackedListName,
+  list: UsageListName,
   entityId: number,
-  filter: TrackedFilter,
+  filter: UsageFilter,
 ): Promise<FoundFilter> {
   if (!filter.segments || LISTS[list].from) return filter;
   return { ...filter, few: await findFewMembers(db, entityId, filter.segments, filter.appIds ?? []) };
 }
 
 function conditionOf(
-  list: TrackedListName,
+  list: UsageListName,
   entityId: number,
   filter: FoundFilter,
 ): { from: string; condition: string; values: unknown[] } {
@@ -512,27 +508,27 @@ function conditionOf(
 }
 
 /** Returns a condition for rows that may belong to these few people, by their indexes. */
-function maybeOf(list: TrackedListName, { users, devices }: FewMembers, add: (value: unknown) => string): string {
+function maybeOf(list: UsageListName, { users, devices }: FewMembers, add: (value: unknown) => string): string {
   const ofDevices = `r.device_id = ANY (${add(devices)}::text[])`;
   return list === 'devices' ? ofDevices : `(r.user_id = ANY (${add(users)}::text[]) OR ${ofDevices})`;
 }
 
 /** Uses events_by_user and events_by_device. An earlier id counts in the app that says what it became. */
-function ofPerson({ userId, earlier }: NonNullable<TrackedFilter['person']>, add: (value: unknown) => string): string {
+function ofPerson({ userId, earlier }: NonNullable<UsageFilter['person']>, add: (value: unknown) => string): string {
   const [user, apps, ids] = [add(userId), add(earlier.map(({ appId }) => appId)), add(earlier.map(({ id }) => id))];
   return `(r.user_id = ${user} OR (r.user_id = ANY (${ids}::text[]) OR r.user_id IS NULL AND r.device_id = ANY (${ids}::text[]))
     AND (r.app_id, coalesce(r.user_id, r.device_id)) IN (SELECT * FROM unnest(${apps}::integer[], ${ids}::text[])))`;
 }
 
 /** Returns the condition on a row's app: `=` for one app, so that the primary key gives its order. */
-function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (row: string) => string {
+function ofApps({ appIds }: UsageFilter, add: (value: unknown) => string): (row: string) => string {
   if (!appIds) return () => '';
   const wanted = appIds.length === 1 ? `= ${add(appIds[0])}` : `= ANY (${add(appIds)}::integer[])`;
   return (row) => `AND ${row}.app_id ${wanted}`;
 }
 
 export async function hasDevice(db: Queryable, entityId: number, appId: number, deviceId: string): Promise<boolean> {
-  return (await countTracked(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } })) > 0;
+  return (await countUsage(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } })) > 0;
 }
 
 /** Returns whether any app of the entity has seen the user. */

@@ -1,10 +1,4 @@
-import {
-  listDevices,
-  listEvents,
-  listLocations,
-  listSegmentDevices,
-  listSessions,
-} from '../analytics/tracked-lists.ts';
+import { listDevices, listEvents, listLocations, listSegmentDevices, listSessions } from '../analytics/usage-lists.ts';
 import { fileExport } from './file-exports.ts';
 
 const SHARED = {

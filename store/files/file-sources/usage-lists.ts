@@ -4,25 +4,25 @@ import {
   LIST_FIELDS,
   type ListField,
   NUMBER_FIELDS,
-  type TrackedListName,
-} from '../../../domain/analytics/tracked-lists.ts';
+  type UsageListName,
+} from '../../../domain/analytics/usage-lists.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { CsvRecords } from '../../../domain/files/csv-records.ts';
 import {
   copyGrouped,
-  copyTracked,
+  copyUsage,
   findHighestId,
   listGrouped,
-  listTrackedPortions,
-  type TrackedFilter,
-} from '../../analytics/tracked-lists.ts';
+  listUsagePortions,
+  type UsageFilter,
+} from '../../analytics/usage-lists.ts';
 import type { FileSource } from '../file-source.ts';
 import type { Queryable } from '../../core/database.ts';
 import { refuse } from '../../../domain/core/refusal.ts';
 
 /** A list of what apps sent, as requested in JSON but without pages; times are ISO texts. */
-export type TrackedFileQuery = {
-  filter: Omit<TrackedFilter, 'since' | 'until' | 'updatedSince'> &
+export type UsageFileQuery = {
+  filter: Omit<UsageFilter, 'since' | 'until' | 'updatedSince'> &
     Partial<Record<'since' | 'until' | 'updatedSince', string>>;
   fields: string[];
   isGrouped: boolean;
@@ -36,7 +36,7 @@ const isNumber = (column: string) => column === COUNT || NUMBER_FIELDS.has(colum
 const GROUPS = 1_000;
 
 /** The list as it is when the file begins; later rows are left out. */
-export function trackedFile<Name extends TrackedListName>(list: Name): FileSource<TrackedFileQuery> {
+export function usageListFile<Name extends UsageListName>(list: Name): FileSource<UsageFileQuery> {
   const columns = [...LIST_FIELDS[list], ...(list === 'events' ? [COUNT] : [])];
   return {
     columns,
@@ -51,7 +51,7 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
       } else {
         const start = { after: null, upTo: await findHighestId(db, list) };
         const page = { fields: fields as ListField<Name>[], start, limit: Infinity };
-        for await (const entries of listTrackedPortions(db, list, entityId, filter, page, true)) {
+        for await (const entries of listUsagePortions(db, list, entityId, filter, page, true)) {
           yield entries.map(({ json }) => cellsOf(JSON.parse(json) as (string | null)[], fields));
         }
       }
@@ -63,14 +63,14 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
       const records = new CsvRecords();
       const copied = isGrouped
         ? copyGrouped(db, entityId, filter, fields as ListField<'events'>[])
-        : copyTracked(db, list, entityId, filter, fields as ListField<Name>[]);
+        : copyUsage(db, list, entityId, filter, fields as ListField<Name>[]);
       for await (const piece of copied) yield records.end(piece);
       await requireSegmentMembers(db, entityId, filter.segments ?? []);
     },
   };
 }
 
-function filterOf({ since, until, updatedSince, ...filter }: TrackedFileQuery['filter']): TrackedFilter {
+function filterOf({ since, until, updatedSince, ...filter }: UsageFileQuery['filter']): UsageFilter {
   const date = (text: string | undefined) => (text === undefined ? undefined : new Date(text));
   return { ...filter, since: date(since), until: date(until), updatedSince: date(updatedSince) };
 }

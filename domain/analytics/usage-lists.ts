@@ -75,8 +75,8 @@ export const LIST_FIELDS = {
   ],
 } as const;
 
-export type TrackedListName = keyof typeof LIST_FIELDS;
-export type ListField<List extends TrackedListName> = (typeof LIST_FIELDS)[List][number];
+export type UsageListName = keyof typeof LIST_FIELDS;
+export type ListField<List extends UsageListName> = (typeof LIST_FIELDS)[List][number];
 
 const GROUPED_DAYS = 60;
 
@@ -122,10 +122,10 @@ const ALWAYS = {
   devices: OF_DEVICES,
   segment_devices: OF_DEVICES,
   locations: ['location_id'],
-} as const satisfies { [List in TrackedListName]: readonly ListField<List>[] };
+} as const satisfies { [List in UsageListName]: readonly ListField<List>[] };
 
 /** Returns the fields of an entry: the requested ones, or all, with its id; grouped, without it. */
-export function returnedFields<List extends TrackedListName>(
+export function returnedFields<List extends UsageListName>(
   list: List,
   asked: readonly string[] | undefined,
   isGrouped: boolean,

@@ -1,10 +1,10 @@
 /** Filters of the lists of app data, from a request's query, and the subjects for the audit log. */
 
-import { groupedSince } from '../../domain/analytics/tracked-lists.ts';
+import { groupedSince } from '../../domain/analytics/usage-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-devices.ts';
-import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
+import type { UsageFilter } from '../../store/analytics/usage-lists.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import type { Caller } from '../http/caller.ts';
@@ -15,7 +15,7 @@ import { listHiddenSegments } from './attributes-of-filters.ts';
  * app or segment.
  */
 export type AskedEntries = {
-  filter: TrackedFilter;
+  filter: UsageFilter;
   isGrouped?: boolean | undefined;
   subject:
     | { app: string }
