@@ -1,4 +1,4 @@
-/** The routes of Segment's tracking API: batches, single calls, and the settings of SDKs. Reads the calls of a request. */
+/** The routes of Segment's tracking API: batches, single calls, settings of SDKs. Reads the calls of a request. */
 
 import { hash } from 'node:crypto';
 import * as api from '../../api/tracking/tracking.ts';

@@ -1,6 +1,6 @@
 /**
- * Values of filters and of funnels' steps that mean a person: an erasure removes them, fails filters that would then find
- * more people, and lists the values that it leaves.
+ * Values of filters and of funnels' steps that mean a person: an erasure removes them, fails filters that would then
+ * find more people, and lists the values that it leaves.
  */
 import {
   type FilterValue,

@@ -17,9 +17,9 @@ type AppStatus = { cdate: number; state: string; version_number: string };
 /**
  * Settings of an app. `domains`: of a web app. `localizations`: none for its name in English. `messageLimit`: maximum
  * number of pushes in `messagePeriod` seconds; both are null, or neither. `gdprApproval`: deletions that its devices
- * request wait for approval. `sessionTimeout`: in seconds. `verifiedUsers`: messages reach only devices for which a user
- * token has vouched. `sendRate`: maximum number of messages per second. `outcomesConnection`: the identifier of the
- * connection that gets outcomes of messages.
+ * request wait for approval. `sessionTimeout`: in seconds. `verifiedUsers`: messages reach only devices for which a
+ * user token has vouched. `sendRate`: maximum number of messages per second. `outcomesConnection`: the identifier of
+ * the connection that gets outcomes of messages.
  */
 export type AppSettings = Row<
   'apps',

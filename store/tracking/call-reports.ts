@@ -165,7 +165,8 @@ export async function listRefusedCalls(
 ): Promise<StoredRefusedCall[]> {
   return readRows<StoredRefusedCall>(
     await db.query(
-      `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id IS NOT NULL AS is_of_app, index, message_id, code, message, raw
+      `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id IS NOT NULL AS is_of_app,
+       index, message_id, code, message, raw
      FROM refused_calls
      WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND ($3::text IS NULL OR code = $3) AND ($4::text IS NULL OR message_id = $4)
        AND ($5::bigint IS NULL OR (received_at, id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6))
