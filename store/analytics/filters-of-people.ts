@@ -14,7 +14,12 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { type Queryable, type Tx, write } from '../core/database.ts';
 import { namedIn, namesOf, peopleFinder } from '../gdpr/named-in.ts';
 import { isVouchedFor } from '../gdpr/people-keys.ts';
-import { type ErasingLocation, type KnownBy, withColumns } from '../gdpr/personal-data-location.ts';
+import {
+  type ColumnsOfItsTable,
+  type ErasingLocation,
+  type KnownBy,
+  withColumns,
+} from '../gdpr/personal-data-location.ts';
 import { TextMatches } from '../gdpr/texts-of-people.ts';
 import { lockSegments } from './segments.ts';
 import { type Erasure, erasureOf, type Named } from '../../domain/analytics/erased-values.ts';
@@ -38,6 +43,7 @@ type Filtered = FilterTable & {
  * Values in filters and steps of funnels. Erasure removes those that mean a person (`meaningOf`). The rest stays, and
  * is listed in the request and the receipt (`recordKeptValues`).
  */
+export function filtersOfPeople<const D extends Filtered>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 export function filtersOfPeople({ name, column, otherColumns, holds, erasedBy, changed }: Filtered): ErasingLocation {
   const foundBy = 'a value that equals the id, if it [means the person](#values-of-filters)';
   return {

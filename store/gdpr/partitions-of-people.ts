@@ -7,7 +7,13 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { listPartitions, nameOf, type Partition } from '../tracking/event-partitions.ts';
 import { subtractDeleted, TIME_OF } from '../tracking/day-counts.ts';
 import { idsOfType } from './people-keys.ts';
-import { countRows, type ErasingLocation, type KnownBy, type LocationDependencies } from './personal-data-location.ts';
+import {
+  type ColumnsOfItsTable,
+  countRows,
+  type ErasingLocation,
+  type KnownBy,
+  type LocationDependencies,
+} from './personal-data-location.ts';
 import { byUserOrDevice, DEVICE_SUBJECTS, type RowsOfPeople, rowsOfPeople, WHOLE_SUBJECTS } from './rows-of-people.ts';
 
 /** How many rows a transaction deletes: it takes a second or two, however their pages lie. */
@@ -43,6 +49,9 @@ type RowsInPartitions = Omit<RowsOfPeople, 'found' | 'emptied'> &
  * Makes a location of a partitioned table with user_id and a column `byDevice`. `time`: the column behind these in
  * their indexes, if there is one.
  */
+export function partitionsOfPeople<const D extends RowsInPartitions>(
+  described: D & ColumnsOfItsTable<D>,
+): ErasingLocation;
 export function partitionsOfPeople({ byDevice, time, ...rows }: RowsInPartitions): ErasingLocation {
   const { name: table, key } = rows;
   const isSubject = byDevice === 'subject';

@@ -5,6 +5,7 @@ import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
 import type { Scratch } from '../core/scratch.ts';
 import type { Secrets } from '../core/secrets.ts';
+import type { Tables } from '../schema.ts';
 
 /**
  * An id of a person; locations get all ids of all people. A row that knows the type of its id matches ids of that type
@@ -92,6 +93,32 @@ export type DescribedLocation = Omit<
   'columns' | 'otherColumns' | 'count' | 'export' | 'erase'
 > & { columns: string; otherColumns: string };
 
+type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S;
+type Trimmed<S extends string> = S extends `${' ' | '\n'}${infer Rest}` ? Trimmed<Rest> : S;
+type Listed<S extends string, Seen = never> = S extends `${infer A},${infer Rest}`
+  ? Listed<Rest, Seen | Camel<Trimmed<A>>>
+  : Seen | Camel<Trimmed<S>>;
+type Checked<S, Table> = S extends string
+  ? Table extends keyof Tables
+    ? string extends Listed<S>
+      ? S
+      : Exclude<Listed<S>, keyof Tables[Table]> extends infer Wrong
+        ? [Wrong] extends [never]
+          ? S
+          : ['no column', Wrong]
+        : never
+    : S
+  : S;
+
+/** A compile error if a list names a column that its table does not have. A list that is no literal is not checked. */
+export type ColumnsOfItsTable<D extends { name: string; columns?: string; otherColumns: string }> = {
+  columns?: Checked<D['columns'], D['name']>;
+  otherColumns: Checked<D['otherColumns'], D['name']>;
+};
+
+export function withColumns<const D extends DescribedLocation>(
+  described: D & ColumnsOfItsTable<D>,
+): Omit<PersonalDataLocation, 'count' | 'export' | 'erase'>;
 export function withColumns({ columns, otherColumns, ...described }: DescribedLocation) {
   return { ...described, columns: columns.split(/,\s+/), otherColumns: otherColumns.split(/,\s+/) };
 }

@@ -9,6 +9,7 @@ import { archivePrefix } from './archives.ts';
 import { customerKeys, hashesOf, idsOf, idsOfType } from './people-keys.ts';
 import {
   BATCH,
+  type ColumnsOfItsTable,
   countRows,
   type DescribedLocation,
   type ErasingLocation,
@@ -242,6 +243,7 @@ type IdsOfRequests = DescribedLocation & {
  * Makes a location of ids, each with the id that led to it. Erasure deletes the person's rows and empties `via` of
  * others.
  */
+function idsOfRequests<const D extends IdsOfRequests>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 function idsOfRequests({ own, ledTo, parameters, shown, ...described }: IdsOfRequests): ErasingLocation {
   const { name } = described;
   const theirs = (from: string) => `WHERE ctid = ANY (ARRAY(SELECT i.ctid FROM ${from} LIMIT ${BATCH}))`;

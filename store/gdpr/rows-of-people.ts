@@ -6,6 +6,7 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { hashesOf, hashesOfUsers, knownToSors, peopleKeys, rowIdsOf } from './people-keys.ts';
 import {
   BATCH,
+  type ColumnsOfItsTable,
   countRows,
   type DescribedLocation,
   type ErasingLocation,
@@ -31,6 +32,7 @@ export type RowsOfPeople = ShownRows & {
 };
 
 /** Makes a location whose rows an indexed query finds, a batch in a transaction. */
+export function rowsOfPeople<const D extends RowsOfPeople>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 export function rowsOfPeople({ key, found, shown, emptied, ...described }: RowsOfPeople): ErasingLocation {
   const { name } = described;
   return {
@@ -111,6 +113,7 @@ type RowsOfCustomers = ShownRows & {
 export const OF_CUSTOMERS = '(r.customer_id, r.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))';
 
 /** Makes a location whose rows belong to one customer each; erasure deletes the rows. */
+export function rowsOfCustomers<const D extends RowsOfCustomers>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 export function rowsOfCustomers({
   where = OF_CUSTOMERS,
   parameters = (entityId, people) => peopleKeys(entityId, knownToSors(people)),
@@ -147,6 +150,7 @@ type KeyedHashes = Omit<DescribedLocation, 'foundBy' | 'erasedBy'> & {
 };
 
 /** Makes a location that holds keyed hashes only: it names no person, and stays. */
+export function keyedHashes<const D extends KeyedHashes>(described: D & ColumnsOfItsTable<D>): PersonalDataLocation;
 export function keyedHashes({ shown, ...described }: KeyedHashes): PersonalDataLocation {
   return {
     ...withColumns({ ...described, foundBy: 'a keyed hash', erasedBy: 'never; it holds no id' }),

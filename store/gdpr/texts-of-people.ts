@@ -6,6 +6,7 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { namedIn, type namesOf, peopleFinder, type TextNames, textNames } from './named-in.ts';
 import { isCustomer, isVouchedFor, knownToSors, subjectOf } from './people-keys.ts';
 import {
+  type ColumnsOfItsTable,
   type DescribedLocation,
   type ErasingLocation,
   type KnownBy,
@@ -27,7 +28,7 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   /** The primary key behind the entity. */
   keys: Record<string, keyof typeof LEAST>;
   /** The columns in which an id may stand. */
-  texts: string[];
+  texts: readonly string[];
   /** All texts of a row that may name a person, as one; NULL: the row names none. */
   text?: string;
   /** The ids of known type in a row, as a text[] of `subjectOf`: `naming` decides about them. */
@@ -70,6 +71,7 @@ export const replacedIn = (text: string, by = `'${ERASED}'`) =>
  * together; the few rows that may name a person are then queried with the names that may stand in them. Ids that are
  * not vouched for match by their type alone.
  */
+export function textsOfPeople<const D extends TextsOfPeople>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 export function textsOfPeople(texts: TextsOfPeople): ErasingLocation {
   const {
     name,
