@@ -1,5 +1,5 @@
-import { type Command, Option } from 'commander';
-import type { GdprHold } from '../../api/client.ts';
+import { Argument, type Command, Option } from 'commander';
+import type { Client, GdprHold, IdentifierLink } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { readPeople } from '../core/read-people.ts';
 import { table } from '../core/table.ts';
@@ -9,7 +9,7 @@ type ReadmitOptions = { file?: string; device?: true };
 
 const DEVICE = ['--device', 'it is the id of a device'] as const;
 
-/** Adds the commands of `millrace gdpr` about people: holds on deletion, and re-admission. */
+/** Adds the commands of `millrace gdpr` about people: holds on deletion, re-admission, and their ids. */
 export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('hold')
@@ -32,7 +32,9 @@ export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('holds')
     .description('list who is on hold')
-    .action(() => run(async (context) => show(context, await Array.fromAsync(context.client.each.listGdprHolds()))));
+    .action(() =>
+      run(async (context) => showHolds(context, await Array.fromAsync(context.client.each.listGdprHolds()))),
+    );
   gdpr
     .command('readmit')
     .description('accept the data of erased users again; erased data does not come back')
@@ -40,6 +42,7 @@ export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
     .option('--file <file>', 'an id a line; - is standard input')
     .option('--device', 'all of them are ids of devices, not of users')
     .action((users: string[], options: ReadmitOptions) => run((context) => readmit(context, users, options)));
+  addIdentifierCommands(gdpr, run);
 }
 
 async function hold(
@@ -60,7 +63,7 @@ async function release({ client, console }: CommandContext, id: string): Promise
   return 0;
 }
 
-function show({ console, terminal: { width } }: CommandContext, holds: GdprHold[]): number {
+function showHolds({ console, terminal: { width } }: CommandContext, holds: GdprHold[]): number {
   console.log(
     table(
       ['hold', 'kind', 'of', 'since', 'by', 'reason'],
@@ -88,5 +91,78 @@ async function readmit(
   const { readmitted, unknown } = await client.readmitPeople({ body });
   const what = `${device ? 'device' : 'user'}${readmitted === 1 ? '' : 's'}`;
   console.log(`${readmitted} ${what} readmitted, ${unknown} had not been erased`);
+  return 0;
+}
+
+type IdentifierOptions = { request?: true };
+
+function addIdentifierCommands(gdpr: Command, run: Run): void {
+  gdpr
+    .command('identifiers')
+    .description('list the ids that a request for a user would cover, and those that it would leave alone')
+    .argument('<user>', 'user id')
+    .option('--request', 'the argument is a request; list the same for its people')
+    .action((id: string, { request }: IdentifierOptions) =>
+      run(async (context) =>
+        showLinks(context, await Array.fromAsync(linksOf(context.client, id, request)), {
+          ...(request && { request }),
+        }),
+      ),
+    );
+  gdpr
+    .command('alias')
+    .description('confirm or refuse an alias between two ids that only an SDK has reported')
+    .addArgument(new Argument('<decision>', 'confirm, refuse, or undo').choices(Object.keys(DECISIONS)))
+    .argument('<previous>', 'the earlier id')
+    .argument('<user>', 'the later id')
+    .action((decision: keyof typeof DECISIONS, previous: string, user: string) =>
+      run((context) => decideAlias(context, DECISIONS[decision], previous, user)),
+    );
+}
+
+const DECISIONS = { confirm: 'confirmed', refuse: 'refused', undo: 'undecided' } as const;
+
+type Decision = (typeof DECISIONS)[keyof typeof DECISIONS];
+
+function linksOf({ each }: Client, id: string, isRequest = false): AsyncGenerator<IdentifierLink> {
+  return isRequest
+    ? each.listGdprIdentifiers({ params: { request_id: id } })
+    : each.previewUserIdentifiers({ query: { user_id: id } });
+}
+
+function showLinks(
+  { console, terminal: { width } }: CommandContext,
+  links: IdentifierLink[],
+  { request }: IdentifierOptions,
+): number {
+  if (request && links.length === 0) {
+    console.log('none: they are deleted once a request is treated, and its receipt says how many there were');
+    return 0;
+  }
+  console.log(
+    table(
+      ['of', 'kind', 'id', 'why', 'said by', 'since'],
+      links.map((one) => [
+        one.person ?? '',
+        one.kind,
+        one.id,
+        one.left_alone === null ? (one.origin ?? '') : `left alone: ${one.left_alone}`,
+        one.device_id ?? one.app_id ?? '',
+        one.said_at?.slice(0, 16) ?? '',
+      ]),
+      width,
+    ),
+  );
+  return 0;
+}
+
+async function decideAlias(
+  { client, console }: CommandContext,
+  decision: Decision,
+  previousId: string,
+  userId: string,
+): Promise<number> {
+  await client.decideAlias({ body: { previous_id: previousId, user_id: userId, decision } });
+  console.log(decision);
   return 0;
 }

@@ -1,32 +1,32 @@
+/** The command `millrace gdpr`: requests of people, their archives and receipts. */
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Argument, type Command } from 'commander';
-import type { Client, IdentifierLink } from '../../api/client.ts';
-import { refuse } from '../../domain/core/refusal.ts';
+import type { Command } from 'commander';
+import type { Client, GdprRequest } from '../../api/client.ts';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
 import { escapeControls } from '../core/readable.ts';
 import { printable, table } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { addGdprPeopleCommands } from './gdpr-people.ts';
-import { peopleOf, REQUEST, viewGdpr } from './gdpr-record.ts';
-import { addGdprRequestCommands } from './gdpr-requests.ts';
+import { internalErrorLines } from '../jobs/say-internal-error.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
+import { readPeople } from '../core/read-people.ts';
+import { follow } from '../jobs/follow.ts';
 
 export function addGdprCommand(program: Command, run: Run): void {
   const gdpr = program.command('gdpr').description('requests of people for their data or its deletion, and holds');
-  addGdprRequestCommands(gdpr, run);
-  addGdprEvidenceCommands(gdpr, run);
+  addRequestCommands(gdpr, run);
+  addEvidenceCommands(gdpr, run);
   addGdprPeopleCommands(gdpr, run);
-  addGdprIdentifierCommands(gdpr, run);
 }
-
-/** Commands of `millrace gdpr` that fetch archives and receipts. */
 
 /** Permissions of files that only the person and the requester may read. */
 const OWN = 0o600;
 const ARCHIVE = /\/api\/gdpr\/downloads\/(?<request_id>[^/]+)\/(?<ordinal>\d+)\/(?<signature>[^/]+)$/;
 
-function addGdprEvidenceCommands(gdpr: Command, run: Run): void {
+function addEvidenceCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('download')
     .description('write the archives of a request for data into files, and check each against its receipt')
@@ -124,69 +124,235 @@ async function receiptsOfPerson(
   return { receipts: await Array.fromAsync(client.each.listReceiptsOfPerson({ query })) };
 }
 
-type Options = { request?: true };
+type AskOptions = YesOption & { file?: string; email: boolean; wait?: true };
+type ListOptions = { type?: string; state?: string };
 
-/** Adds the commands of `millrace gdpr` about people's identifiers, and the evidence for them. */
-function addGdprIdentifierCommands(gdpr: Command, run: Run): void {
+const REQUESTS_SHOWN = 50;
+const DECLINED = 1;
+const NOT_DECIDED = 1;
+
+type Decision = 'approve' | 'decline';
+
+function addRequestCommands(gdpr: Command, run: Run): void {
+  addAsking(gdpr, run, 'access', 'request all data of users: an archive for each of them');
+  addAsking(gdpr, run, 'delete', 'request the deletion of all data of users').option(...YES);
   gdpr
-    .command('identifiers')
-    .description('list the ids that a request for a user would cover, and those that it would leave alone')
-    .argument('<user>', 'user id')
-    .option('--request', 'the argument is a request; list the same for its people')
-    .action((id: string, { request }: Options) =>
-      run(async (context) =>
-        show(context, await Array.fromAsync(linksOf(context.client, id, request)), { ...(request && { request }) }),
-      ),
-    );
+    .command('status')
+    .description('show the state of a request')
+    .argument(...REQUEST)
+    .action((id: string) => run(async (context) => tell(context, await viewGdpr(context.client, id))));
   gdpr
-    .command('alias')
-    .description('confirm or refuse an alias between two ids that only an SDK has reported')
-    .addArgument(new Argument('<decision>', 'confirm, refuse, or undo').choices(Object.keys(DECISIONS)))
-    .argument('<previous>', 'the earlier id')
-    .argument('<user>', 'the later id')
-    .action((decision: keyof typeof DECISIONS, previous: string, user: string) =>
-      run((context) => decide(context, DECISIONS[decision], previous, user)),
-    );
-}
-
-const DECISIONS = { confirm: 'confirmed', refuse: 'refused', undo: 'undecided' } as const;
-type Decision = (typeof DECISIONS)[keyof typeof DECISIONS];
-
-function linksOf({ each }: Client, id: string, isRequest = false): AsyncGenerator<IdentifierLink> {
-  return isRequest
-    ? each.listGdprIdentifiers({ params: { request_id: id } })
-    : each.previewUserIdentifiers({ query: { user_id: id } });
-}
-
-function show({ console, terminal: { width } }: CommandContext, links: IdentifierLink[], { request }: Options): number {
-  if (request && links.length === 0) {
-    console.log('none: they are deleted once a request is treated, and its receipt says how many there were');
-    return 0;
+    .command('requests', { isDefault: true })
+    .description(`list the last ${REQUESTS_SHOWN} requests, newest first`)
+    .option('--type <type>', 'access or delete')
+    .option('--state <state>', 'waiting, accepted, running, treated or declined')
+    .action((options: ListOptions) => run((context) => list(context, options)));
+  for (const [name, description] of [
+    ['approve', 'approve deletions that devices requested, or restart requests that were given up'],
+    ['decline', 'decline requests: nothing is deleted'],
+  ] as const) {
+    gdpr
+      .command(name)
+      .description(description)
+      .argument('<request...>', REQUEST[1])
+      .action((ids: string[]) => run((context) => decideAll(context, ids, name)));
   }
+}
+
+function addAsking(gdpr: Command, run: Run, type: GdprRequest['type'], description: string): Command {
+  return gdpr
+    .command(type)
+    .description(description)
+    .argument('[user...]', 'user ids')
+    .option('--file <file>', 'a user id a line; - is standard input')
+    .option('--no-email', 'send no e-mail when it is done')
+    .option('--wait', 'until all of them are treated')
+    .action((users: string[], options: AskOptions) => run((context) => ask(context, type, users, options)));
+}
+
+/** Sends a request with an idempotency key, so that a repetition makes no second one. */
+async function ask(
+  context: CommandContext,
+  type: GdprRequest['type'],
+  given: string[],
+  options: AskOptions,
+): Promise<number> {
+  const { server, client, console } = context;
+  const { file, email, wait, yes } = options;
+  const users = await readPeople(context, given, file);
+  if (type === 'delete')
+    await confirmDeletion(context, `all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
+  const asked = { body: { users, skip_email: !email } };
+  const { callback_url: url } = await (type === 'access' ? client.requestAccess(asked) : client.requestDeletion(asked));
+  const id =
+    new URL(url).searchParams.get('request_id') ??
+    refuse(502, 'bad_reply', `${server.url} answered without a request.`);
+  console.log(`request ${id}`);
+  if (wait) return followToEnd(context, id);
+  for (const line of similarLines((await viewGdpr(client, id)).similar_ids)) console.error(line);
+  return 0;
+}
+
+async function followToEnd(context: CommandContext, id: string): Promise<number> {
+  return tell(
+    context,
+    await follow<GdprRequest>(context, {
+      view: () => viewGdpr(context.client, id),
+      hasEnded: isOver,
+      name: 'request',
+      toFollow: `gdpr status ${id}`,
+      toCancel: null,
+      shown: (view) => ({ phase: '{text}', value: 0, total: peopleOf(view).length, text: progressOf(view) }),
+    }),
+  );
+}
+
+function tell({ console, terminal: { width } }: CommandContext, view: GdprRequest): number {
+  console.log(reportGdpr(view, width));
+  return view.state === 'declined' ? DECLINED : 0;
+}
+
+async function list(
+  { client, console, terminal: { width } }: CommandContext,
+  { type, state }: ListOptions,
+): Promise<number> {
+  const { items, total_items: total } = await client.listGdprRequests({
+    query: { per_page: REQUESTS_SHOWN, type, state },
+  });
   console.log(
     table(
-      ['of', 'kind', 'id', 'why', 'said by', 'since'],
-      links.map((one) => [
-        one.person ?? '',
-        one.kind,
-        one.id,
-        one.left_alone === null ? (one.origin ?? '') : `left alone: ${one.left_alone}`,
-        one.device_id ?? one.app_id ?? '',
-        one.said_at?.slice(0, 16) ?? '',
+      ['request', 'type', 'source', 'state', 'asked', 'treated', 'people', 'done', 'on hold'],
+      items.map((one) => [
+        one.request_id,
+        one.type,
+        one.source,
+        one.state,
+        one.requested_at.slice(0, 16),
+        one.treated_at?.slice(0, 16) ?? '',
+        ...[one.people.asked, one.people.treated, one.people.held].map(String),
       ]),
       width,
     ),
   );
+  if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
+}
+
+/** Decides on each request, even if another fails; names each of several. */
+async function decideAll(context: CommandContext, ids: readonly string[], decision: Decision): Promise<number> {
+  if (ids.length === 1) return decide(context, ids[0]!, decision);
+  let failed = 0;
+  for (const id of ids) {
+    try {
+      await decide(context, id, decision, `${id} `);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      context.console.error(`${id} ${error.message}`);
+      failed += 1;
+    }
+  }
+  return failed === 0 ? 0 : NOT_DECIDED;
 }
 
 async function decide(
   { client, console }: CommandContext,
+  id: string,
   decision: Decision,
-  previousId: string,
-  userId: string,
+  prefix = '',
 ): Promise<number> {
-  await client.decideAlias({ body: { previous_id: previousId, user_id: userId, decision } });
-  console.log(decision);
+  const asked = { params: { request_id: id } };
+  await (decision === 'approve' ? client.approveGdprRequest(asked) : client.declineGdprRequest(asked));
+  console.log(`${prefix}${decision === 'approve' ? 'approved' : 'declined'}`);
   return 0;
+}
+
+const REQUEST = ['<request>', 'as `millrace gdpr requests` shows it'] as const;
+
+function viewGdpr(client: Client, request: string): Promise<GdprRequest> {
+  return client.viewGdprRequest({ params: { request_id: request } });
+}
+
+/** Returns whether the request has ended. */
+function isOver({ state }: GdprRequest): boolean {
+  return state === 'treated' || state === 'declined';
+}
+
+function peopleOf({ download_urls: urls, user_ids: states }: GdprRequest): [string, string | null][] {
+  return Object.entries(urls ?? states ?? {});
+}
+
+function progressOf(view: GdprRequest): string {
+  const people = peopleOf(view);
+  const held = Object.keys(view.waiting).length;
+  const done = `${people.filter(([, state]) => state !== null).length} of ${people.length} people`;
+  const { stage, fault } = view.progress;
+  const isHeld = held > 0 ? [`${held} on hold`] : [];
+  return [done, ...isHeld, ...(stage === null ? [] : [stage]), ...(fault === null ? [] : [fault.reason])].join(', ');
+}
+
+function reportGdpr(view: GdprRequest, width: number | null): string {
+  const {
+    request_id: id,
+    type,
+    source,
+    state,
+    requested_at: at,
+    treated_at: treated,
+    expires_at: expires,
+    progress,
+    waiting,
+  } = view;
+  const title = `${type === 'access' ? 'data' : 'deletion'} asked for ${at.slice(0, 19)}Z (${source})`;
+  const ends = treated === null ? '' : `, treated ${treated.slice(0, 19)}Z`;
+  const people = peopleOf(view).map(([who, how]) => [who, waiting[who] ?? how ?? undecided(view)]);
+  return [
+    `${id}: ${state}, ${title}${ends}${expires === null ? '' : `, shown until ${expires.slice(0, 19)}Z`}`,
+    ...(progress.stage === null ? [] : [`at: ${progress.stage}`]),
+    ...progress.faults.flatMap(({ since, reason, what_to_do: toDo }) => [
+      `kept since ${since.slice(0, 19)}Z: ${reason}`,
+      `  ${toDo}`,
+    ]),
+    ...internalErrorLines(progress.internal_error),
+    ...countLines('an approval erases', view.would_erase ?? {}),
+    ...countLines('erased', progress.erased),
+    ...countLines('still found', progress.survivors),
+    ...(view.kept_values ?? []).map(({ place, object, key, values }) =>
+      place === 'outbox/'
+        ? `kept: ${object}, which is no mail`
+        : place === 'gdpr_holds'
+          ? `kept: the reason of hold ${object}, which names an id`
+          : `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`,
+    ),
+    ...similarLines(view.similar_ids),
+    '',
+    table(['person', 'how it stands'], people, width),
+  ].join('\n');
+}
+
+/** Warns of users who may be the same people under other ids; returns nothing if there are none. */
+function similarLines(similar: GdprRequest['similar_ids']): string[] {
+  const lines = Object.entries(similar).map(
+    ([asked, others]) => `similar to ${printable(asked)}: ${others.map(printable).join(', ')}`,
+  );
+  return lines.length === 0
+    ? []
+    : [
+        ...lines,
+        '  These ids differ only in capitals or composed letters. The request leaves them alone: if they are the same person, make a ' +
+          'request for them as well.',
+      ];
+}
+
+/** Describes a person without a result yet. */
+function undecided({ state }: GdprRequest): string {
+  if (state === 'declined') return 'declined: nothing was done';
+  return state === 'waiting' ? 'waits for approval' : 'pending';
+}
+
+/** Null means not counted. */
+function countLines(name: string, counts: Record<string, number | null>): string[] {
+  const some = Object.entries(counts).filter(([, count]) => count !== 0);
+  return some.length === 0
+    ? []
+    : [`${name}: ${some.map(([place, count]) => `${place} ${count ?? 'not counted'}`).join(', ')}`];
 }
