@@ -17,8 +17,7 @@ import {
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 import { rightsOf } from '../http/caller.ts';
-import { checkPassword } from './check-password.ts';
-import { refuseLink, withPasswordByLink } from './password-by-link.ts';
+import { checkPassword, refuseLink, withPasswordByLink } from './passwords.ts';
 
 type Acceptance = {
   token: string;

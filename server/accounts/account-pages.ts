@@ -16,8 +16,8 @@ import { tokenHash } from '../../store/core/secrets.ts';
 import { htmlReply } from '../http/html-reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { acceptInvitation } from './accept-invitation.ts';
-import { refuseLink } from './password-by-link.ts';
 import { askForReset, confirmReset } from './reset-password.ts';
+import { refuseLink } from './passwords.ts';
 
 const openInvitation = route(api.openInvitationPage, async ({ params: { token } }, { db }) => {
   const invitation = (await findInvitationByToken(db, tokenHash(token))) ?? refuseLink();

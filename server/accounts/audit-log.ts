@@ -1,18 +1,18 @@
 import type { z } from 'zod';
 import * as api from '../../api/accounts/audit-log.ts';
 import { writeListCursor } from '../../api/core/list-cursor.ts';
-import {
-  type AuditFilter,
-  listAuditEntries,
-  type StoredAuditEntry,
-  streamAuditEntries,
-} from '../../store/accounts/audit-log-entries.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedCsvFile } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import {
+  type AuditFilter,
+  listAuditEntries,
+  type StoredAuditEntry,
+  streamAuditEntries,
+} from '../../store/accounts/audit-log.ts';
 
 type Filters = z.output<z.ZodObject<typeof api.auditFilters>>;
 

@@ -19,7 +19,7 @@ import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { followExporterSoon } from '../jobs/start-soon.ts';
-import { showEntity } from './entity-record.ts';
+import { showEntity } from './account-records.ts';
 
 const NOT_FOUND = 'Entity not found';
 

@@ -12,8 +12,8 @@ import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { acceptInvitation } from './accept-invitation.ts';
-import { countAttempt } from './count-attempt.ts';
-import { showInvitation } from './invitation-record.ts';
+import { showInvitation } from './account-records.ts';
+import { countAttempt } from './passwords.ts';
 
 const NOT_FOUND = 'Invitation not found';
 

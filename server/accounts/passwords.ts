@@ -1,4 +1,15 @@
+/** Passwords: hashes and checks them, counts attempts, and takes new ones by a mailed link. */
 import { hash, verify } from '@node-rs/argon2';
+import { refuse } from '../../domain/core/refusal.ts';
+import {
+  type AttemptSubject,
+  deleteAttempt,
+  deleteFailures,
+  insertAttempt,
+} from '../../store/accounts/login-attempts.ts';
+import type { Database, Queryable } from '../../store/core/database.ts';
+import { findUserByEmail, type User } from '../../store/accounts/users.ts';
+import { networkOf } from '../http/network-of.ts';
 
 /** OWASP's first choice for argon2id: 19 MiB, two passes, one lane. */
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -14,4 +25,96 @@ export function hashPassword(password: string): Promise<string> {
 export async function verifyPassword(passwordHash: string | null, password: string): Promise<boolean> {
   const isRight = await verify(passwordHash ?? NOBODY, password);
   return isRight && passwordHash !== null;
+}
+
+type Limit = { max: number; words: string };
+
+const LOGINS = 'Too many failed logins';
+const RESETS = 'Too many new passwords were asked for';
+
+/**
+ * Limits for each kind and window. Failed logins count for an account from one address, for an address, and for an
+ * account from all addresses, so one address cannot lock an owner out everywhere.
+ */
+const LIMITS: Record<AttemptSubject['kind'], Limit> = {
+  'account and address': { max: 10, words: LOGINS },
+  address: { max: 50, words: LOGINS },
+  account: { max: 100, words: LOGINS },
+  link: { max: 10, words: 'Too many passwords were sent for this link' },
+  'resets asked from an address': { max: 10, words: RESETS },
+  'resets of an address of mail': { max: 3, words: RESETS },
+  'resets by admins': { max: 3, words: `${RESETS} for this user` },
+  'invitations of an entity': { max: 100, words: 'The entity has mailed as many invitations as it may in a day' },
+};
+
+/** Counts an attempt, and refuses it with 429 beyond the limit of its kind. */
+export async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
+  const { attempts, waitSeconds } = await insertAttempt(db, subject);
+  const { max, words } = LIMITS[subject.kind];
+  if (attempts > max)
+    refuse(429, 'too_many_requests', `${words}: try again in ${waitSeconds} s`, { retry_after: waitSeconds });
+}
+
+/** Counts an attempt, and returns whether it is within the limit. */
+export async function isWithinLimit(db: Queryable, subject: AttemptSubject): Promise<boolean> {
+  const { attempts } = await insertAttempt(db, subject);
+  return attempts <= LIMITS[subject.kind].max;
+}
+
+/**
+ * Returns the user with this e-mail address and password. Each attempt is counted before the password is checked, so
+ * that concurrent attempts cannot exceed the limit; known and unknown accounts take the same time. Refuses with 401 and
+ * the words of `wrong`, or with 429 after too many failures.
+ */
+export async function checkPassword(
+  db: Queryable,
+  email: string,
+  password: string,
+  address: string,
+  wrong = 'Invalid email or password',
+): Promise<User> {
+  const network = networkOf(address);
+  const user = await findUserByEmail(db, email);
+  // Counts by the account found, so that all spellings that Postgres takes for one address count together.
+  const account = user?.uid ?? email.toLowerCase();
+  const byAddress: AttemptSubject = { kind: 'address', name: network };
+  const byAccount: AttemptSubject = { kind: 'account', name: account };
+  const byBoth: AttemptSubject = { kind: 'account and address', name: `${account} ${network}` };
+  for (const subject of [byAddress, byBoth, byAccount]) await countAttempt(db, subject);
+  const isRight = await verifyPassword(user?.passwordHash ?? null, password);
+  if (!user || !isRight) return refuse(401, 'unauthorized', wrong);
+  await deleteFailures(db, byBoth);
+  await deleteFailures(db, byAccount);
+  await deleteAttempt(db, byAddress); // this was no failure; earlier ones stay
+  return user;
+}
+
+/** Refuses an unknown, used, withdrawn or expired link, without saying which. */
+export function refuseLink(): never {
+  return refuse(
+    404,
+    'not_found',
+    'This link leads to nothing, or no longer: it works once, for 24 hours. Ask for a new one.',
+  );
+}
+
+/** `link` is the hash of its token, `address` the caller's network address. */
+type LinkPassword = { link: Buffer; address: string; password: string };
+
+/**
+ * Hashes a password for an open link, and does `work` with it. Until the work is done it counts as a failed login, so
+ * that the holder of one link cannot make the server hash without end.
+ */
+export async function withPasswordByLink<T>(
+  db: Database,
+  { link, address, password }: LinkPassword,
+  work: (passwordHash: string) => Promise<T>,
+): Promise<T> {
+  const byAddress: AttemptSubject = { kind: 'address', name: networkOf(address) };
+  const byLink: AttemptSubject = { kind: 'link', name: link.toString('hex') };
+  for (const subject of [byAddress, byLink]) await countAttempt(db, subject);
+  const done = await work(await hashPassword(password));
+  await deleteFailures(db, byLink);
+  await deleteAttempt(db, byAddress);
+  return done;
 }

@@ -12,8 +12,7 @@ import { findUser, listEntityIdsOf, updateUser } from '../../store/accounts/user
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 import { networkOf } from '../http/network-of.ts';
-import { countAttempt, isWithinLimit } from './count-attempt.ts';
-import { refuseLink, withPasswordByLink } from './password-by-link.ts';
+import { countAttempt, isWithinLimit, refuseLink, withPasswordByLink } from './passwords.ts';
 
 /**
  * Requests a link for the account of an address. The sweep finds out whether there is one, so that known and unknown

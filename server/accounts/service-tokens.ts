@@ -15,7 +15,7 @@ import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { refuseGiving } from './user-rules.ts';
+import { refuseGiving } from './users.ts';
 
 const listTheServiceTokens = route(api.listServiceTokens, async ({ query, caller }, { db, settings }) => {
   const { entityId } = caller;

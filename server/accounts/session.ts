@@ -9,9 +9,8 @@ import { audit } from '../http/audit.ts';
 import { rightsOf } from '../http/caller.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { checkPassword } from './check-password.ts';
-import { showEntity } from './entity-record.ts';
-import { fullName, showRights } from './user-record.ts';
+import { fullName, showEntity, showRights } from './account-records.ts';
+import { checkPassword } from './passwords.ts';
 
 const login = route(api.login, async ({ body, address }, { db, secrets, settings }) => {
   const user = await checkPassword(db, body.email, body.password, address);

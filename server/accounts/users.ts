@@ -30,12 +30,8 @@ import { type Caller, rightsOf } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { checkPassword } from './check-password.ts';
-import { countAttempt } from './count-attempt.ts';
-import { showInvitation } from './invitation-record.ts';
-import { hashPassword } from './passwords.ts';
-import { fullName, showRights } from './user-record.ts';
-import { refuseGiving, refuseSuperadminChange } from './user-rules.ts';
+import { checkPassword, countAttempt, hashPassword } from './passwords.ts';
+import { fullName, showInvitation, showRights } from './account-records.ts';
 
 const NOT_FOUND = 'User not found';
 
@@ -225,4 +221,14 @@ async function refuseLastAdmin(tx: Queryable, entityId: number, member: Member):
   if (member.admin && (await countAdmins(tx, entityId)) === 1) {
     refuse(400, 'bad_request', 'This is the last admin of the entity: make another user one first');
   }
+}
+
+/** Refuses rights that the caller does not have, unless the user has them already. */
+export function refuseGiving({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
+  const missing = after.find((right) => !before.includes(right) && !rights.has(right));
+  if (missing) refuse(403, 'forbidden', `Only who has the right ${missing} can give it`);
+}
+
+function refuseSuperadminChange({ superadmin }: Caller, isChanged: boolean): void {
+  if (isChanged && !superadmin) refuse(403, 'forbidden', 'Only a superadmin can change who is one');
 }

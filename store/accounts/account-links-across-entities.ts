@@ -1,6 +1,6 @@
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { type Invitation, toInvitation } from './invitations.ts';
+import type { Invitation } from './invitations.ts';
 
 /**
  * Invitations and password resets across entities: what a mailed link opens before the entity is known, and what the
@@ -10,13 +10,12 @@ import { type Invitation, toInvitation } from './invitations.ts';
 /** Returns the open invitation of a link, if its entity is active. */
 export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): Promise<Invitation | null> {
   // Uses the index invitations_by_token.
-  return readRow(
+  return readRow<Invitation>(
     await db.query(
       `SELECT i.* FROM invitations i JOIN entities e ON e.id = i.entity_id AND e.active
      WHERE i.token_hash = $1 AND i.expires_at > now()`,
       [tokenHash],
     ),
-    toInvitation,
   );
 }
 
@@ -30,9 +29,8 @@ const IS_DUE = `expires_at > now() AND (mail_state IS NULL
 
 /** Lists invitations whose mail is due, oldest first. */
 export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
-  return readRows(
+  return readRows<Invitation>(
     await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`),
-    toInvitation,
   );
 }
 

@@ -1,6 +1,8 @@
-/** Writes entries of the audit log. */
+/** The audit log: writes entries, and reads them by page, by filter and as a stream. */
 import type { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import type { Queryable } from '../core/database.ts';
+import type { ListCursor } from '../../domain/core/list-cursor.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 
 export type AuditEntry = {
   actorKind: (typeof ACTOR_KINDS)[number];
@@ -39,4 +41,95 @@ export async function insertAuditEntries(db: Queryable, entityId: number, entrie
       column(({ details }) => JSON.stringify(details ?? {})),
     ],
   );
+}
+
+export type StoredAuditEntry = Row<
+  'audit_log',
+  'id' | 'happenedAt' | 'actorKind' | 'actorId' | 'address' | 'subject' | 'customerHash',
+  { action: AuditEntry['action']; subjectKind: AuditEntry['subjectKind']; details: NonNullable<AuditEntry['details']> }
+> & {
+  /** The time in microseconds since the epoch; with the id, the entry's position in the log. */
+  micros: number;
+  /** uid of a user, identifier of a service token or a SoR; null if it is deleted. */
+  actor: string | null;
+  /** E-mail address of a member of the entity, or name of a service token or a SoR. */
+  actorName: string | null;
+};
+
+/** A missing member filters nothing. */
+export type AuditFilter = {
+  from?: Date | undefined;
+  till?: Date | undefined;
+  action?: string | undefined;
+  subjectKind?: string | undefined;
+  subject?: string | undefined;
+  actorKind?: string | undefined;
+  actor?: string | undefined;
+  customerHash?: Buffer | undefined;
+};
+
+const PAGE_ROWS = 1_000;
+
+/**
+ * Lists the newest entries, or those older than the one at `after`. Uses the indexes audit_log_by_time and
+ * _by_customer.
+ */
+export async function listAuditEntries(
+  db: Queryable,
+  entityId: number,
+  filter: AuditFilter,
+  after: ListCursor | null,
+  limit: number,
+): Promise<StoredAuditEntry[]> {
+  return readRows<StoredAuditEntry>(
+    await db.query(
+      `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
+       coalesce(u.uid, t.identifier, s.identifier) AS actor,
+       coalesce(CASE WHEN m.user_id IS NOT NULL THEN u.email END, t.name, s.name) AS actor_name
+     FROM audit_log a ${ACTORS}
+     WHERE a.entity_id = $1
+       AND ($2::timestamptz IS NULL OR a.happened_at >= $2) AND ($3::timestamptz IS NULL OR a.happened_at < $3)
+       AND ($4::text IS NULL OR a.action = $4) AND ($5::text IS NULL OR a.subject_kind = $5)
+       AND ($6::text IS NULL OR a.subject = $6) AND ($7::text IS NULL OR a.actor_kind = $7)
+       AND ($8::text IS NULL OR $8 IN (u.uid, t.identifier, s.identifier, a.actor_id::text))
+       AND ($9::bytea IS NULL OR a.customer_hash = $9)
+       AND ($10::bigint IS NULL OR (a.happened_at, a.id) < ('epoch'::timestamptz + $10 * interval '1 microsecond', $11::bigint))
+     ORDER BY a.happened_at DESC, a.id DESC LIMIT $12`,
+      [
+        entityId,
+        filter.from ?? null,
+        filter.till ?? null,
+        filter.action ?? null,
+        filter.subjectKind ?? null,
+        filter.subject ?? null,
+        filter.actorKind ?? null,
+        filter.actor ?? null,
+        filter.customerHash ?? null,
+        after?.micros ?? null,
+        after?.id ?? null,
+        limit,
+      ],
+    ),
+  );
+}
+
+/** Names of actors. A user who belongs only to other entities is shown by uid alone. */
+const ACTORS = `
+  LEFT JOIN users u ON a.actor_kind = 'user' AND u.id = a.actor_id
+  LEFT JOIN memberships m ON m.user_id = u.id AND m.entity_id = a.entity_id
+  LEFT JOIN service_tokens t ON a.actor_kind = 'service_token' AND t.entity_id = a.entity_id AND t.id = a.actor_id
+  LEFT JOIN systems_of_records s ON a.actor_kind = 'sor_key' AND s.entity_id = a.entity_id AND s.id = a.actor_id`;
+
+/** Yields all matching entries, newest first, a page at a time; entries written meanwhile are left out. */
+export async function* streamAuditEntries(
+  db: Queryable,
+  entityId: number,
+  filter: AuditFilter,
+): AsyncGenerator<StoredAuditEntry> {
+  for (let after: ListCursor | null = null; ;) {
+    const page = await listAuditEntries(db, entityId, filter, after, PAGE_ROWS);
+    yield* page;
+    if (page.length < PAGE_ROWS) return;
+    after = page.at(-1)!;
+  }
 }

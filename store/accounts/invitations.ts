@@ -18,9 +18,10 @@ export type Invitation = Row<
   | 'superadmin'
   | 'invitedBy'
   | 'createdAt'
-  | 'expiresAt',
-  { rights: Right[] }
-> & { mail: { state: MailState | null; reason: string | null } };
+  | 'expiresAt'
+  | 'mailReason',
+  { rights: Right[]; mailState: MailState | null }
+>;
 
 export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'superadmin' | 'invitedBy'> & {
   firstName?: string | undefined;
@@ -38,13 +39,12 @@ export async function insertInvitation(
     entityId,
     email,
   ]);
-  return readRow(
+  return readRow<Invitation>(
     await tx.query(
       `INSERT INTO invitations (entity_id, identifier, email, first_name, last_name, rights, admin, superadmin, invited_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (entity_id, lower(email)) DO NOTHING RETURNING *`,
       [entityId, newIdentifier('inv'), email, firstName, lastName, rights, admin, superadmin, invitedBy],
     ),
-    toInvitation,
   );
 }
 
@@ -54,12 +54,11 @@ export async function listInvitations(
   entityId: number,
   { offset, limit }: { offset: number; limit: number },
 ): Promise<Invitation[]> {
-  return readRows(
+  return readRows<Invitation>(
     await db.query(
       'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3',
       [entityId, offset, limit],
     ),
-    toInvitation,
   );
 }
 
@@ -77,13 +76,12 @@ export async function resendInvitation(
   entityId: number,
   identifier: string,
 ): Promise<Invitation | null> {
-  return readRow(
+  return readRow<Invitation>(
     await tx.query(
       `UPDATE invitations SET mail_state = NULL, mail_tries = 0, mail_reason = NULL, token_hash = NULL, expires_at = now() + interval '1 day'
      WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *`,
       [entityId, identifier],
     ),
-    toInvitation,
   );
 }
 
@@ -93,12 +91,11 @@ export async function deleteInvitation(
   entityId: number,
   identifier: string,
 ): Promise<Invitation | null> {
-  return readRow(
+  return readRow<Invitation>(
     await tx.query(
       'DELETE FROM invitations WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *',
       [entityId, identifier],
     ),
-    toInvitation,
   );
 }
 
@@ -108,17 +105,10 @@ export async function takeInvitation(
   { entityId, id }: Invitation,
   tokenHash: Buffer,
 ): Promise<Invitation | null> {
-  return readRow(
+  return readRow<Invitation>(
     await tx.query(
       'DELETE FROM invitations WHERE entity_id = $1 AND id = $2 AND token_hash = $3 AND expires_at > now() RETURNING *',
       [entityId, id, tokenHash],
     ),
-    toInvitation,
   );
-}
-
-type InvitationColumns = Omit<Invitation, 'mail'> & Row<'invitations', 'mailState' | 'mailReason'>;
-
-export function toInvitation({ mailState: state, mailReason: reason, ...invitation }: InvitationColumns): Invitation {
-  return { ...invitation, mail: { state, reason } };
 }

@@ -1,6 +1,6 @@
 /** Service tokens, which act for their creator. */
 import type { Right } from '../../domain/accounts/rights.ts';
-import { type CreatorColumns, creatorOf, readRow, readRows, type Row } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
@@ -21,8 +21,9 @@ export type ServiceToken = Row<
   createdBy: { id: number; uid: string } | null;
 };
 
-const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, u.id AS created_by, u.uid AS creator_uid,
-  s.created_at, s.used_at, s.expires_at FROM service_tokens s LEFT JOIN users u ON u.id = s.created_by`;
+const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, s.created_at, s.used_at, s.expires_at,
+    CASE WHEN u.id IS NOT NULL THEN jsonb_build_object('id', u.id, 'uid', u.uid) END AS created_by
+  FROM service_tokens s LEFT JOIN users u ON u.id = s.created_by`;
 /** Tokens of one creator, or all if it is null. */
 const LIVING = 's.entity_id = $1 AND s.revoked_at IS NULL AND ($2::integer IS NULL OR s.created_by = $2)';
 
@@ -51,14 +52,13 @@ export async function listServiceTokens(
   createdBy: number | null,
   { offset, limit }: { offset: number; limit: number },
 ): Promise<ServiceToken[]> {
-  return readRows(
+  return readRows<ServiceToken>(
     await db.query(`${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [
       entityId,
       createdBy,
       offset,
       limit,
     ]),
-    toServiceToken,
   );
 }
 
@@ -76,9 +76,8 @@ async function findServiceToken(
   identifier: string,
   createdBy: number | null,
 ): Promise<ServiceToken | null> {
-  return readRow(
+  return readRow<ServiceToken>(
     await db.query(`${SERVICE_TOKENS} WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]),
-    toServiceToken,
   );
 }
 
@@ -135,12 +134,4 @@ export async function findServiceTokenOwner(
   }
   const { userId, entityId, rights, admin, superadmin } = row;
   return { id: row.id, tokenRights: row.tokenRights, creator: { userId, entityId, rights, admin, superadmin } };
-}
-
-function toServiceToken({
-  createdBy,
-  creatorUid,
-  ...token
-}: Omit<ServiceToken, 'createdBy'> & CreatorColumns): ServiceToken {
-  return { ...token, createdBy: creatorOf({ createdBy, creatorUid }) };
 }
