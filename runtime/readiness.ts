@@ -4,9 +4,9 @@ import { Refusal } from '../domain/core/refusal.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import type { Readiness } from '../server/dependencies.ts';
 import { refuseMissingMigrations } from '../store/core/migrate.ts';
-import { countRestoredPeople } from '../store/gdpr/restored-people.ts';
 import type { AppContext } from './app-context.ts';
 import type { Workers } from './workers.ts';
+import { countRestoredPeople } from '../store/gdpr/reconcile-tombstones.ts';
 
 /** Checks each part that a server and its background work need: `/health/ready`. */
 

@@ -1,14 +1,13 @@
 /** The routes about links between ids: what a request collects, and decisions on aliases. */
 import * as api from '../../api/gdpr/gdpr-identifiers.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { write } from '../../store/core/database.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
 import {
   type Alias,
   insertPreview,
   type Link,
   listAliasesOf,
   listLinks,
-  previewLinks,
   type Said,
   updateAlias,
 } from '../../store/gdpr/links.ts';
@@ -16,6 +15,7 @@ import { findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
+import { previewIdentifiers } from '../../store/gdpr/identifiers.ts';
 
 const previewUser = route(api.previewUserIdentifiers, async ({ query, ...who }, { db, secrets, settings }) => {
   const { entityId } = who.caller;
@@ -23,7 +23,12 @@ const previewUser = route(api.previewUserIdentifiers, async ({ query, ...who }, 
   await write(db, (tx) =>
     auditReads(tx, who, [secrets.customerHash(entityId, 'user_id', userId)], { what: 'identifiers' }),
   );
-  const { total, links } = await previewLinks(db, entityId, (tx) => insertPreview(tx, entityId, userId), rowsOf(query));
+  const { total, links } = await previewIdentifiers(
+    db,
+    entityId,
+    (tx) => insertPreview(tx, entityId, userId),
+    (tx, requestId) => listLinks(tx, entityId, requestId, rowsOf(query)),
+  );
   const path = `${api.IDENTIFIERS_PATH}?user_id=${encodeURIComponent(userId)}`;
   return showPage(
     settings,
@@ -48,10 +53,9 @@ const listOfRequest = route(api.listGdprIdentifiers, async ({ params, query, ...
     });
     return found;
   });
+  const list = (tx: Queryable) => listLinks(tx, entityId, request.id, rowsOf(query));
   const { total, links } =
-    request.state === 'waiting'
-      ? await previewLinks(db, entityId, () => Promise.resolve(request.id), rowsOf(query))
-      : await listLinks(db, entityId, request.id, rowsOf(query));
+    request.state === 'waiting' ? await previewIdentifiers(db, entityId, async () => request.id, list) : await list(db);
   const asked = await listGdprPeople(db, entityId, request.id);
   const people = new Map(asked.map(({ ordinal, userId, deviceId }) => [ordinal, userId ?? deviceId]));
   return showPage(

@@ -27,9 +27,8 @@ import type { FunnelStep } from '../../domain/analytics/funnel.ts';
 import { eachFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { cancelCampaignRun, updateCampaignStatus } from '../campaigns/campaign-runs.ts';
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
-import { listHoldsNaming } from '../gdpr/holds.ts';
+import { listHoldsNaming, listUnreadableMails } from '../gdpr/kept-values.ts';
 import type { GdprRequest } from '../gdpr/request-record.ts';
-import { listUnreadableMails } from '../gdpr/unreadable-mails.ts';
 
 type Filtered = FilterTable & {
   otherColumns: string;

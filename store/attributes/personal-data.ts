@@ -1,8 +1,14 @@
 /** Locations of personal data in attributes: values, the log of their changes, customers. */
-import { idsOfType, peopleAndDeviceKeys } from '../gdpr/people-keys.ts';
+import { idsOfType, peopleKeys } from '../gdpr/people-keys.ts';
 import { type KnownBy, type PersonalDataLocation, withColumns } from '../gdpr/personal-data-location.ts';
 import { OF_CUSTOMERS, rowsOfCustomers } from '../gdpr/rows-of-people.ts';
 import { countLogged, eraseFromChangeLog, listLogged } from './attribute-change-log.ts';
+
+/** The entity, and customers by id and type, and the devices that ask for all that they sent. */
+const customersAndDevices = (entityId: number, people: readonly KnownBy[]) => [
+  ...peopleKeys(entityId, people),
+  idsOfType(people, 'whole_device'),
+];
 
 const attributeValues = rowsOfCustomers({
   name: 'attribute_values',
@@ -19,7 +25,7 @@ const attributeValues = rowsOfCustomers({
   where: `r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1) AND ${OF_CUSTOMERS}
     AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[])
       OR r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1 AND type <> 'custom'))`,
-  parameters: peopleAndDeviceKeys,
+  parameters: customersAndDevices,
   shown: `s.identifier AS system_of_record, s.name AS system_of_record_name, a.key, a.value_type, customer_id,
     string_value, number_value, boolean_value, date_value, datetime_value, set_elements, set_times, changed_at,
     removed_at`,
@@ -59,7 +65,7 @@ const customers = rowsOfCustomers({
     SELECT FROM systems_of_records s JOIN attribute_values v
       ON v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = r.customer_id AND v.customer_type = 1
     WHERE s.entity_id = $1 AND s.type = 'custom'))`,
-  parameters: peopleAndDeviceKeys,
+  parameters: customersAndDevices,
   shown: 'customer_id, customer_type',
 });
 

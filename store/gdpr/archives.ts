@@ -5,11 +5,8 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { type GatheredId, knownByOf } from './identifiers.ts';
-import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
-import { OF_ANY_APP } from './rows-of-people.ts';
 import { findRaisedAt } from './tombstones.ts';
 
 /** Returns the prefix of the keys of a request's files. */
@@ -115,36 +112,6 @@ export async function recordArchive(
   if (archive === null) await noteFileDeletions(tx, begun.entityId, [begun.key]);
   await touchRequest(tx, begun);
   return 'recorded';
-}
-
-/**
- * Lists the ids of one person of a request, without devices that another person of the request uses: rows without a
- * user on these may be the other's. An id that belongs to two people of the request leads to the ids of both.
- */
-export async function listIdentifiersOf(
-  db: Queryable,
-  { entityId, jobId }: JobKey,
-  { userId, deviceId }: GdprPerson,
-): Promise<KnownBy[]> {
-  const { rows } = await db.query<GatheredId>(
-    `WITH theirs AS MATERIALIZED (
-       SELECT i.* FROM gdpr_identifiers i WHERE i.entity_id = $1 AND i.request_id = $2 AND i.ordinal = (
-         SELECT ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = $3 AND value = $4)),
-     shared AS MATERIALIZED (
-       SELECT DISTINCT t.value FROM theirs t JOIN device_users u ON u.entity_id = $1 AND u.device_id = t.value
-         AND u.${OF_ANY_APP}
-       WHERE t.kind = 'device_id' AND t.origin = 'device'
-         AND NOT EXISTS (SELECT FROM theirs k WHERE k.kind = 'user_id' AND k.value = u.user_id))
-     SELECT kind, value, origin FROM theirs t
-     WHERE CASE kind WHEN 'device_id' THEN value NOT IN (SELECT value FROM shared)
-       WHEN 'push_token' THEN NOT EXISTS (
-         SELECT FROM shared s JOIN devices d ON d.entity_id = $1 AND d.device_id = s.value AND d.push_token = t.value
-           AND d.${OF_ANY_APP})
-       ELSE true END
-     ORDER BY kind DESC, value`,
-    [entityId, jobId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId],
-  );
-  return rows.map(knownByOf);
 }
 
 /** Returns the entity's apps, by their internal ids. */

@@ -10,12 +10,11 @@ import { type Queryable, write } from '../core/database.ts';
 import { asBytes } from '../core/files.ts';
 import type { StepFolder } from '../core/scratch.ts';
 import { filesOfPeople } from './files-of-people.ts';
-import { namesOf, peopleFinder } from './named-in.ts';
+import { namedIn, namesOf, peopleFinder } from './named-in.ts';
 import { hashesOf, isVouchedFor } from './people-keys.ts';
 import type { KnownBy, LocationDependencies, PersonalDataLocation } from './personal-data-location.ts';
-import { isTextNaming, TextMatches, textsOfPeople } from './texts-of-people.ts';
+import { TextMatches, textsOfPeople } from './texts-of-people.ts';
 import { findRaisedAt } from './tombstones.ts';
-import { insertUnreadableMail, UNREADABLE } from './unreadable-mails.ts';
 
 /** A retry finds its key taken and is refused, since the reply is not kept: nothing is done twice. */
 const idempotentRequests = textsOfPeople({
@@ -29,6 +28,9 @@ const idempotentRequests = textsOfPeople({
   within: 'identifier',
   emptied: 'reply = NULL',
 });
+
+/** The folder of files in the outbox that are no mails. They are listed for staff, and may belong to any entity. */
+const UNREADABLE = 'unreadable/';
 
 /** Mails of a service without a mail server. They lie in the file store until staff delete them. */
 const outboxMails = filesOfPeople({
@@ -93,12 +95,28 @@ async function readMail({ db, outbox, log }: LocationDependencies, key: string):
   return asText(UNREADABLE + key);
 }
 
+/** Stores such a file, by its key in the outbox. */
+export async function insertUnreadableMail(db: Queryable, key: string): Promise<void> {
+  await db.query('INSERT INTO unreadable_mails (file) VALUES ($1) ON CONFLICT DO NOTHING', [`outbox/${key}`]);
+}
+
 /**
  * Returns whether a mail is an invitation or a password reset for a user of Millrace: a reader of the archive could log
  * in as that user.
  */
 function isAboutAccount(messageId: string): boolean {
   return /^<?(?:inv|rst)_/.test(messageId);
+}
+
+/**
+ * Returns whether a text outside the database names a person. JSON quotes it, since Postgres refuses some characters.
+ */
+async function isTextNaming(db: Queryable, text: string, names: ReturnType<typeof namesOf>): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `SELECT FROM (SELECT $4::text AS text) t WHERE $1::integer IS NOT NULL AND ${namedIn('text')}`,
+    [...names, JSON.stringify(text)],
+  );
+  return rowCount === 1;
 }
 
 /**

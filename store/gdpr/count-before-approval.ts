@@ -1,6 +1,6 @@
 /** Counts what a device's deletion would erase, for the user who approves it. */
 import type { Queryable } from '../core/database.ts';
-import { previewIdentifiers } from './links.ts';
+import { listIdentifiers, previewIdentifiers } from './identifiers.ts';
 import { type LocationDependencies, TABLES_OF_FILES } from './personal-data-location.ts';
 import { erasingLocations } from './personal-data-registry.ts';
 import type { GdprRequest } from './request-record.ts';
@@ -27,7 +27,12 @@ export async function countBeforeApproval(
   if (type !== 'delete' || state !== 'waiting' || source !== 'sdk') return null;
   const [person] = await listGdprPeople(deps.db, entityId, id);
   if (person === undefined || person.userId !== null) return null;
-  const people = await previewIdentifiers(deps.db, entityId, id);
+  const people = await previewIdentifiers(
+    deps.db,
+    entityId,
+    async () => id,
+    (tx) => listIdentifiers(tx, entityId, id),
+  );
   const counts: CountsBeforeApproval = {};
   for (const { name, count, isBuiltFromTables } of COUNTED) {
     // Files come after the tables that they are built from.

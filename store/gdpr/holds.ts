@@ -1,18 +1,15 @@
 /** Holds, which keep people from being erased: set, released, and applied to requests. */
 import type { HoldKind } from '../../domain/gdpr/gdpr-codes.ts';
-import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-import { namedIn, namesOf } from './named-in.ts';
-import type { KnownBy } from './personal-data-location.ts';
 import { touchRequest } from './progress.ts';
 import { type GdprPersonState, HOLD_RELEASED } from './request-record.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
-import { deleteSharedDevices, listLinkedPeople } from './shared-ids.ts';
 import type { Person } from './tombstones.ts';
+import { COUNTS, insertLeftDevices, IS_CUSTOMER, type LinkedId, listShared } from './shared-ids.ts';
 
 /** A hold: while it stands, no person with this id is deleted. */
 export type GdprHold = Person &
@@ -90,25 +87,6 @@ export async function listHoldsOf(
       [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId)],
     ),
   );
-}
-
-/** Maximum number of holds that a receipt lists. */
-const MAX_LISTED = 200;
-
-/**
- * Lists holds on others whose reason names one of these people: a deletion leaves these, and its request and receipt
- * list them.
- */
-export async function listHoldsNaming(
-  db: Queryable,
-  entityId: number,
-  people: readonly KnownBy[],
-): Promise<KeptValue[]> {
-  const { rows } = await db.query<Row<'gdpr_holds', 'identifier'>>(
-    `SELECT identifier FROM gdpr_holds WHERE entity_id = $1 AND ${namedIn('reason')} ORDER BY id LIMIT ${MAX_LISTED}`,
-    namesOf(entityId, people),
-  );
-  return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
 }
 
 /** Selects `ordinal`, `kind` and `value` of the ids that a request names or found. Arguments are SQL. */
@@ -232,6 +210,24 @@ async function findHeld(tx: Tx, { entityId, jobId }: JobKey): Promise<number[]> 
   return [...held];
 }
 
+/** Lists pairs of ordinals of people who are linked: by an alias that is followed, or by the same requested id. */
+async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
+  await tx.query(LOOK_UP_BY_KEY);
+  const { rows } = await tx.query<{ one: number; other: number }>(
+    `SELECT DISTINCT a.ordinal AS one, b.ordinal AS other FROM gdpr_identifiers a
+       JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.value AND ${COUNTS('u')}
+         AND (u.decision = 'confirmed' OR NOT ${IS_CUSTOMER})
+       JOIN gdpr_identifiers b ON b.entity_id = $1 AND b.request_id = $2 AND b.kind = 'user_id' AND b.value = u.user_id
+     WHERE a.entity_id = $1 AND a.request_id = $2 AND a.kind = 'user_id' AND a.ordinal <> b.ordinal
+     UNION SELECT p.ordinal, i.ordinal FROM gdpr_request_people p
+       JOIN gdpr_identifiers i ON i.entity_id = $1 AND i.request_id = $2 AND i.ordinal <> p.ordinal
+         AND (i.kind, i.value) = (CASE WHEN p.user_id IS NULL THEN 'device_id' ELSE 'user_id' END, coalesce(p.user_id, p.device_id))
+     WHERE p.entity_id = $1 AND p.request_id = $2`,
+    [entityId, requestId],
+  );
+  return rows.map(({ one, other }) => [one, other]);
+}
+
 /**
  * Marks people on hold as held and releases the others, unless their erasure has begun. Returns the number of each.
  * `tx` holds the request.
@@ -256,4 +252,54 @@ async function updateHeld(
     [entityId, id],
   );
   return counted!;
+}
+
+/**
+ * Drops devices and their tokens from people whose erasure has not begun: devices that others use by now, or that held
+ * and erased people share. Returns devices with a tombstone of this request, which stay for now: their tombstones must
+ * be removed first; then they are `letIn`.
+ */
+async function deleteSharedDevices(
+  tx: Tx,
+  entityId: number,
+  requestId: number,
+  letIn: ReadonlySet<string>,
+): Promise<Person[]> {
+  await tx.query(LOOK_UP_BY_KEY);
+  const { rows: people } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
+    'SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND round IS NULL',
+    [entityId, requestId],
+  );
+  const whole = new Set(people.map(({ ordinal }) => ordinal));
+  const { rows: devices } = await tx.query<LinkedId & { origin: string; raised: boolean }>(
+    `SELECT value, ordinal, via, origin, raised FROM gdpr_identifiers
+     WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id'`,
+    [entityId, requestId],
+  );
+  const rows = devices.filter(({ ordinal }) => whole.has(ordinal));
+  const shared = await listShared(tx, entityId, requestId, rows);
+  const refused = rows.filter((found) => shared.has(found) && found.raised && !letIn.has(found.value));
+  const gone = rows.filter((found) => shared.has(found) && found.origin === 'device' && !refused.includes(found));
+  if (gone.length > 0)
+    await deleteDevices(
+      tx,
+      entityId,
+      requestId,
+      gone.map(({ value }) => value),
+    );
+  await insertLeftDevices(tx, { entityId, requestId }, gone, 'shared');
+  return refused.map(({ value }) => ({ customerType: 'device_id', customerId: value }));
+}
+
+async function deleteDevices(tx: Tx, entityId: number, requestId: number, devices: string[]): Promise<void> {
+  await tx.query(
+    `DELETE FROM gdpr_identifiers t USING devices d
+     WHERE d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = ANY ($3)
+       AND t.entity_id = $1 AND t.request_id = $2 AND t.kind = 'push_token' AND t.value = d.push_token`,
+    [entityId, requestId, devices],
+  );
+  await tx.query(
+    `DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id' AND value = ANY ($3)`,
+    [entityId, requestId, devices],
+  );
 }

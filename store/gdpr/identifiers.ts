@@ -4,18 +4,11 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
-import {
-  COUNTS,
-  deleteFollowed,
-  deleteLeft,
-  type FoundId,
-  insertLeftDevices,
-  IS_CUSTOMER,
-  type LinkedId,
-  listShared,
-} from './shared-ids.ts';
+import { COUNTS, type FoundId, insertLeftDevices, IS_CUSTOMER, type LinkedId, listShared } from './shared-ids.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
+import type { GdprPerson } from './request-record.ts';
 
 /** Maximum number of ids of a kind that are followed for one person, earliest first: claims may link any number. */
 const MAX_IDS_OF_A_PERSON = 1_000;
@@ -46,11 +39,32 @@ export async function collectIdentifiers(
   return { added };
 }
 
-/** Collects in the caller's transaction, for a request with few people. */
-export async function collectIdentifiersIn(tx: Tx, entityId: number, requestId: number): Promise<void> {
-  await tx.query(LOOK_UP_BY_KEY);
-  const ordinals = await listOpenPeople(tx, entityId, requestId);
-  for (const stage of STAGES) await stage(tx, { entityId, requestId, ordinals });
+/** Rolls back the transaction of a preview. */
+class Looked extends Error {
+  override readonly name = 'Looked';
+}
+
+/** Returns what `look` finds once a request has collected its ids, or a waiting one would have. Rolls everything back. */
+export async function previewIdentifiers<T>(
+  db: Database,
+  entityId: number,
+  find: (tx: Tx) => Promise<number>,
+  look: (tx: Tx, requestId: number) => Promise<T>,
+): Promise<T> {
+  let found: T | undefined;
+  try {
+    await write(db, async (tx) => {
+      const requestId = await find(tx);
+      await tx.query(LOOK_UP_BY_KEY);
+      const ordinals = await listOpenPeople(tx, entityId, requestId);
+      for (const stage of STAGES) await stage(tx, { entityId, requestId, ordinals });
+      found = await look(tx, requestId);
+      throw new Looked();
+    });
+  } catch (error) {
+    if (!(error instanceof Looked)) throw error;
+  }
+  return found!;
 }
 
 async function listOpenPeople(db: Queryable, entityId: number, requestId: number): Promise<number[]> {
@@ -70,11 +84,41 @@ export async function listIdentifiers(db: Queryable, entityId: number, requestId
   return rows.map(({ ordinal, kind, value, origin }) => ({ ordinal, ...knownByOf({ kind, value, origin }), origin }));
 }
 
+/**
+ * Lists the ids of one person of a request, without devices that another person of the request uses: rows without a
+ * user on these may be the other's. An id that belongs to two people of the request leads to the ids of both.
+ */
+export async function listIdentifiersOf(
+  db: Queryable,
+  { entityId, jobId }: JobKey,
+  { userId, deviceId }: GdprPerson,
+): Promise<KnownBy[]> {
+  const { rows } = await db.query<CollectedId>(
+    `WITH theirs AS MATERIALIZED (
+       SELECT i.* FROM gdpr_identifiers i WHERE i.entity_id = $1 AND i.request_id = $2 AND i.ordinal = (
+         SELECT ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = $3 AND value = $4)),
+     shared AS MATERIALIZED (
+       SELECT DISTINCT t.value FROM theirs t JOIN device_users u ON u.entity_id = $1 AND u.device_id = t.value
+         AND u.${OF_ANY_APP}
+       WHERE t.kind = 'device_id' AND t.origin = 'device'
+         AND NOT EXISTS (SELECT FROM theirs k WHERE k.kind = 'user_id' AND k.value = u.user_id))
+     SELECT kind, value, origin FROM theirs t
+     WHERE CASE kind WHEN 'device_id' THEN value NOT IN (SELECT value FROM shared)
+       WHEN 'push_token' THEN NOT EXISTS (
+         SELECT FROM shared s JOIN devices d ON d.entity_id = $1 AND d.device_id = s.value AND d.push_token = t.value
+           AND d.${OF_ANY_APP})
+       ELSE true END
+     ORDER BY kind DESC, value`,
+    [entityId, jobId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId],
+  );
+  return rows.map(knownByOf);
+}
+
 /** An id as a request has collected it. */
-export type GatheredId = Row<'gdpr_identifiers', 'kind' | 'value' | 'origin'>;
+type CollectedId = Row<'gdpr_identifiers', 'kind' | 'value' | 'origin'>;
 
 /** Returns the id as locations take it. An alias that staff have not confirmed is an SDK's claim. */
-export function knownByOf({ kind, value, origin }: GatheredId): KnownBy {
+function knownByOf({ kind, value, origin }: CollectedId): KnownBy {
   return { customerType: kind, customerId: value, ...(origin === 'alias' && { isClaimed: true }) };
 }
 
@@ -127,6 +171,16 @@ async function collectUserIds(tx: Tx, some: Some): Promise<number> {
     met = next;
   }
   return added;
+}
+
+/** Deletes what was left alone, before ids are collected again; not for people whose erasure has begun. */
+async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
+  await tx.query(
+    `DELETE FROM gdpr_left_identifiers l USING gdpr_request_people p
+     WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = ANY ($3) AND p.round IS NULL
+       AND l.entity_id = $1 AND l.request_id = $2 AND l.ordinal = p.ordinal`,
+    [entityId, requestId, ordinals],
+  );
 }
 
 /** Inserts the requested ids. A device's own request covers all that the device has sent, and nothing else. */
@@ -236,6 +290,16 @@ async function collectDevices(tx: Tx, some: Some): Promise<number> {
   );
   await deleteFollowed(tx, some);
   return added;
+}
+
+/** Deletes ids that were left alone but followed from another id. */
+async function deleteFollowed(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
+  await tx.query(
+    `DELETE FROM gdpr_left_identifiers l USING gdpr_identifiers i
+     WHERE l.entity_id = $1 AND l.request_id = $2 AND l.ordinal = ANY ($3)
+       AND i.entity_id = $1 AND i.request_id = $2 AND i.kind = l.kind AND i.value = l.value`,
+    [entityId, requestId, ordinals],
+  );
 }
 
 const columnsOf = (ids: readonly FoundId[]) =>

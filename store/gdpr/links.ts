@@ -3,8 +3,8 @@
  */
 import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
-import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
-import { collectIdentifiersIn, type GdprIdentifier, listIdentifiers } from './identifiers.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { GdprIdentifier } from './identifiers.ts';
 import { insertGdprRequest } from './requests.ts';
 
 /**
@@ -66,51 +66,6 @@ function toLink({
   ...link
 }: LinkColumns): Link {
   return { ...link, id, leftAlone, said: at === null ? null : { appIdentifier, deviceId, at } };
-}
-
-/** Rolls back a transaction of a preview. */
-class Looked extends Error {
-  override readonly name = 'Looked';
-}
-
-/** Returns what a request collects, or would collect if it were approved. Rolls everything back. */
-export function previewLinks(
-  db: Database,
-  entityId: number,
-  find: (tx: Tx) => Promise<number>,
-  rows: { offset: number; limit: number },
-): Promise<{ total: number; links: Link[] }> {
-  return lookAtGathered(db, entityId, find, (tx, requestId) => listLinks(tx, entityId, requestId, rows));
-}
-
-/** Returns the ids that a request would gather that waits for approval. Nothing stays. */
-export function previewIdentifiers(db: Database, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
-  return lookAtGathered(
-    db,
-    entityId,
-    () => Promise.resolve(requestId),
-    (tx) => listIdentifiers(tx, entityId, requestId),
-  );
-}
-
-async function lookAtGathered<T>(
-  db: Database,
-  entityId: number,
-  find: (tx: Tx) => Promise<number>,
-  look: (tx: Tx, requestId: number) => Promise<T>,
-): Promise<T> {
-  let found: T | undefined;
-  try {
-    await write(db, async (tx) => {
-      const requestId = await find(tx);
-      await collectIdentifiersIn(tx, entityId, requestId);
-      found = await look(tx, requestId);
-      throw new Looked();
-    });
-  } catch (error) {
-    if (!(error instanceof Looked)) throw error;
-  }
-  return found!;
 }
 
 /** Inserts an access request of one user that never begins. */

@@ -1,7 +1,6 @@
 /** Finds ids of people within texts: as conditions of SQL, and in texts that are read. */
 import { ERASED } from '../../domain/core/erased.ts';
 import { createNameFinder } from '../../domain/text/name-finder.ts';
-import type { Secrets } from '../core/secrets.ts';
 import { isVouchedFor } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 
@@ -36,32 +35,6 @@ export function namesOf(entityId: number, people: readonly KnownBy[]): [number, 
   const vouched = people.filter(isVouchedFor).map(({ customerId }) => customerId);
   return [entityId, vouched.map(longestPart), vouched.map(patternOf)];
 }
-
-/**
- * Returns the same for all ids, with part and pattern NULL for an id that is not vouched for, and the ids, their types
- * and keyed hashes.
- */
-export function textNames(secrets: Secrets, entityId: number, people: readonly KnownBy[]): TextNames {
-  const ofVouched = (tell: (id: string) => string) =>
-    people.map((known) => (isVouchedFor(known) ? tell(known.customerId) : null));
-  return [
-    entityId,
-    ofVouched(longestPart),
-    ofVouched(patternOf),
-    people.map(({ customerId }) => customerId),
-    people.map(({ customerType }) => customerType),
-    people.map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId)),
-  ];
-}
-
-export type TextNames = [
-  entityId: number,
-  parts: (string | null)[],
-  patterns: (string | null)[],
-  ids: string[],
-  types: KnownBy['customerType'][],
-  hashes: Buffer[],
-];
 
 type PeopleFinder = (text: string) => KnownBy[];
 

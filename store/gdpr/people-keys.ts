@@ -65,11 +65,6 @@ export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknow
   ];
 }
 
-/** Returns these, and the devices that ask for all that they sent. */
-export function peopleAndDeviceKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
-  return [...peopleKeys(entityId, people), idsOfType(people, 'whole_device')];
-}
-
 /** Returns parameters for rows with a customer's id and type as a text: the entity, ids, types. */
 export function customerKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
@@ -81,9 +76,4 @@ export function hashesOf(secrets: Secrets, entityId: number, people: readonly Kn
   return people
     .filter(isCustomer)
     .map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
-}
-
-/** Returns the keyed hashes of the user ids in hexadecimal, in the order of `idsOf`. */
-export function hashesOfUsers(secrets: Secrets, entityId: number, people: readonly KnownBy[]): string[] {
-  return idsOfType(people, 'user_id').map((id) => secrets.customerHash(entityId, 'user_id', id).toString('hex'));
 }

@@ -3,7 +3,7 @@ import { cursorRows } from '../core/cursor-rows.ts';
 import { read, write } from '../core/database.ts';
 import { changeRows, inBatches } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-import { hashesOf, hashesOfUsers, knownToSors, peopleKeys, rowIdsOf } from './people-keys.ts';
+import { hashesOf, idsOfType, knownToSors, peopleKeys, rowIdsOf } from './people-keys.ts';
 import {
   BATCH,
   type ColumnsOfItsTable,
@@ -50,7 +50,9 @@ export function rowsOfPeople({ key, found, shown, emptied, ...described }: RowsO
     erase: (deps, entityId, people) => {
       const ids = rowIdsOf(entityId, people);
       if (emptied === undefined) return changeFound(deps, `DELETE FROM ${name} AS r USING found`, { key, found }, ids);
-      const hashes = hashesOfUsers(deps.secrets, entityId, people);
+      const hashes = idsOfType(people, 'user_id').map((id) =>
+        deps.secrets.customerHash(entityId, 'user_id', id).toString('hex'),
+      );
       return changeFound(deps, `UPDATE ${name} AS r SET ${emptied} FROM found`, { key, found }, [...ids, hashes]);
     },
   };

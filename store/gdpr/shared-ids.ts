@@ -3,7 +3,6 @@ import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
 import type { Person } from './tombstones.ts';
@@ -80,74 +79,6 @@ async function withoutWhole<T extends FoundId>(
   return whole.size === 0 ? devices : devices.filter(({ value }) => !whole.has(value));
 }
 
-/** Lists pairs of ordinals of people who are linked: by an alias that is followed, or by the same requested id. */
-export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
-  await tx.query(LOOK_UP_BY_KEY);
-  const { rows } = await tx.query<{ one: number; other: number }>(
-    `SELECT DISTINCT a.ordinal AS one, b.ordinal AS other FROM gdpr_identifiers a
-       JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.value AND ${COUNTS('u')}
-         AND (u.decision = 'confirmed' OR NOT ${IS_CUSTOMER})
-       JOIN gdpr_identifiers b ON b.entity_id = $1 AND b.request_id = $2 AND b.kind = 'user_id' AND b.value = u.user_id
-     WHERE a.entity_id = $1 AND a.request_id = $2 AND a.kind = 'user_id' AND a.ordinal <> b.ordinal
-     UNION SELECT p.ordinal, i.ordinal FROM gdpr_request_people p
-       JOIN gdpr_identifiers i ON i.entity_id = $1 AND i.request_id = $2 AND i.ordinal <> p.ordinal
-         AND (i.kind, i.value) = (CASE WHEN p.user_id IS NULL THEN 'device_id' ELSE 'user_id' END, coalesce(p.user_id, p.device_id))
-     WHERE p.entity_id = $1 AND p.request_id = $2`,
-    [entityId, requestId],
-  );
-  return rows.map(({ one, other }) => [one, other]);
-}
-
-/**
- * Drops devices and their tokens from people whose erasure has not begun: devices that others use by now, or that held
- * and erased people share. Returns devices with a tombstone of this request, which stay for now: their tombstones must
- * be removed first; then they are `letIn`.
- */
-export async function deleteSharedDevices(
-  tx: Tx,
-  entityId: number,
-  requestId: number,
-  letIn: ReadonlySet<string>,
-): Promise<Person[]> {
-  await tx.query(LOOK_UP_BY_KEY);
-  const { rows: people } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
-    'SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND round IS NULL',
-    [entityId, requestId],
-  );
-  const whole = new Set(people.map(({ ordinal }) => ordinal));
-  const { rows: devices } = await tx.query<LinkedId & { origin: string; raised: boolean }>(
-    `SELECT value, ordinal, via, origin, raised FROM gdpr_identifiers
-     WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id'`,
-    [entityId, requestId],
-  );
-  const rows = devices.filter(({ ordinal }) => whole.has(ordinal));
-  const shared = await listShared(tx, entityId, requestId, rows);
-  const refused = rows.filter((found) => shared.has(found) && found.raised && !letIn.has(found.value));
-  const gone = rows.filter((found) => shared.has(found) && found.origin === 'device' && !refused.includes(found));
-  if (gone.length > 0)
-    await deleteDevices(
-      tx,
-      entityId,
-      requestId,
-      gone.map(({ value }) => value),
-    );
-  await insertLeftDevices(tx, { entityId, requestId }, gone, 'shared');
-  return refused.map(({ value }) => ({ customerType: 'device_id', customerId: value }));
-}
-
-async function deleteDevices(tx: Tx, entityId: number, requestId: number, devices: string[]): Promise<void> {
-  await tx.query(
-    `DELETE FROM gdpr_identifiers t USING devices d
-     WHERE d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = ANY ($3)
-       AND t.entity_id = $1 AND t.request_id = $2 AND t.kind = 'push_token' AND t.value = d.push_token`,
-    [entityId, requestId, devices],
-  );
-  await tx.query(
-    `DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id' AND value = ANY ($3)`,
-    [entityId, requestId, devices],
-  );
-}
-
 /** Lists the ids that get tombstones: those of people who are not on hold, without devices that others use by now. */
 export async function listIdsToRaise(db: Queryable, entityId: number, requestId: number): Promise<Person[]> {
   const { rows: people } = await db.query<Row<'gdpr_request_people', 'ordinal'>>(
@@ -179,26 +110,6 @@ export type FoundId = Row<'gdpr_identifiers', 'ordinal'> & { value: string };
 export type LinkedId = FoundId & { via: string };
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
-
-/** Deletes what was left alone, before ids are collected again; not for people whose erasure has begun. */
-export async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
-  await tx.query(
-    `DELETE FROM gdpr_left_identifiers l USING gdpr_request_people p
-     WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = ANY ($3) AND p.round IS NULL
-       AND l.entity_id = $1 AND l.request_id = $2 AND l.ordinal = p.ordinal`,
-    [entityId, requestId, ordinals],
-  );
-}
-
-/** Deletes ids that were left alone but followed from another id. */
-export async function deleteFollowed(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
-  await tx.query(
-    `DELETE FROM gdpr_left_identifiers l USING gdpr_identifiers i
-     WHERE l.entity_id = $1 AND l.request_id = $2 AND l.ordinal = ANY ($3)
-       AND i.entity_id = $1 AND i.request_id = $2 AND i.kind = l.kind AND i.value = l.value`,
-    [entityId, requestId, ordinals],
-  );
-}
 
 export async function insertLeftDevices(
   tx: Tx,

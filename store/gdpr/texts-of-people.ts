@@ -1,9 +1,9 @@
 /** Builder of locations in whose texts an id may stand: searches them, and tells how many name a person. */
 import { ERASED } from '../../domain/core/erased.ts';
-import { type Database, type Queryable, read, write } from '../core/database.ts';
+import { type Database, read, write } from '../core/database.ts';
 import { changeRows } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-import { namedIn, type namesOf, peopleFinder, type TextNames, textNames } from './named-in.ts';
+import { namedIn, namesOf, peopleFinder } from './named-in.ts';
 import { isCustomer, isVouchedFor, knownToSors, subjectOf } from './people-keys.ts';
 import {
   type ColumnsOfItsTable,
@@ -14,6 +14,7 @@ import {
   withColumns,
 } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
+import type { Secrets } from '../core/secrets.ts';
 
 /** The value before all values of a key's column, by its type. */
 const LEAST = { integer: '0', text: '', timestamptz: '-infinity', bigint: '0', bytea: String.raw`\x` };
@@ -131,6 +132,31 @@ export function textsOfPeople(texts: TextsOfPeople): ErasingLocation {
   };
 }
 
+type TextNames = [
+  entityId: number,
+  parts: (string | null)[],
+  patterns: (string | null)[],
+  ids: string[],
+  types: KnownBy['customerType'][],
+  hashes: Buffer[],
+];
+
+/**
+ * Returns `namesOf` for all ids, with part and pattern NULL for an id that is not vouched for, and the ids, their types
+ * and keyed hashes.
+ */
+function textNames(secrets: Secrets, entityId: number, people: readonly KnownBy[]): TextNames {
+  const names = people.map((known) => namesOf(entityId, [known]));
+  return [
+    entityId,
+    names.map(([, [part = null]]) => part),
+    names.map(([, , [pattern = null]]) => pattern),
+    people.map(({ customerId }) => customerId),
+    people.map(({ customerType }) => customerType),
+    people.map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId)),
+  ];
+}
+
 function namingOf({ texts, subjects }: TextsOfPeople): string {
   return [...(subjects === undefined ? [] : [hasSubject(subjects)]), ...texts.map(namedIn)].join(' OR ');
 }
@@ -224,15 +250,4 @@ export class TextMatches {
   records(): { within: string | null; matches: number }[] {
     return [...this.#counts].map(([within, matches]) => ({ within, matches }));
   }
-}
-
-/**
- * Returns whether a text outside the database names a person. JSON quotes it, since Postgres refuses some characters.
- */
-export async function isTextNaming(db: Queryable, text: string, names: ReturnType<typeof namesOf>): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `SELECT FROM (SELECT $4::text AS text) t WHERE $1::integer IS NOT NULL AND ${namedIn('text')}`,
-    [...names, JSON.stringify(text)],
-  );
-  return rowCount === 1;
 }

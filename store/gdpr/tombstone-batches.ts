@@ -1,11 +1,6 @@
 /** Raises and removes tombstones, in batches that the file store has as well. */
 import { randomBytes } from 'node:crypto';
-import {
-  readTombstoneBatch,
-  type TombstoneBatch,
-  type TombstoneBatchKind,
-  writeTombstoneBatch,
-} from '../../domain/gdpr/tombstone-batch.ts';
+import { type TombstoneBatchKind, writeTombstoneBatch } from '../../domain/gdpr/tombstone-batch.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { findEntityIdentifier } from '../accounts/entities.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
@@ -79,7 +74,7 @@ type Batch = { key: string; entity: string; kind: TombstoneBatchKind; madeAt: Da
 async function raiseBatch({ db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note): Promise<void> {
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
     const batch = await draftBatch(db, entityId, 'raised', hashes);
-    await putTombstoneBatch(files, batch.key, batch);
+    await files.put(batch.key, asBytes(writeTombstoneBatch(batch)));
     if (await write(db, (tx) => commitRaised(tx, entityId, batch, note))) return;
     await files.delete(batch.key);
   }
@@ -146,7 +141,7 @@ async function putReadmissions({ db, files }: Dependencies, entityId: number, ha
   );
   for (const { key, madeAt, hashes: named } of rows) {
     if ((await files.size(key)) !== null) continue;
-    await putTombstoneBatch(files, key, { entity, kind: 'readmitted', madeAt, hashes: named });
+    await files.put(key, asBytes(writeTombstoneBatch({ entity, kind: 'readmitted', madeAt, hashes: named })));
   }
 }
 
@@ -157,17 +152,6 @@ export const TOMBSTONES_AREA = 'tombstones/';
 function tombstoneBatchKey(entity: string, madeAt: Date): string {
   const time = madeAt.toISOString().replaceAll(/[-:.]/g, '');
   return `${TOMBSTONES_AREA}${entity}/${time}-${randomBytes(4).toString('hex')}.json`;
-}
-
-export async function putTombstoneBatch(files: Files, key: string, batch: TombstoneBatch): Promise<void> {
-  await files.put(key, asBytes(writeTombstoneBatch(batch)));
-}
-
-/** Returns null if the file is gone, or is no batch of the entity whose folder it is in. */
-export async function readTombstoneBatchFile(files: Files, key: string): Promise<TombstoneBatch | null> {
-  const text = await files.readAll(key);
-  const batch = text && readTombstoneBatch(text.toString());
-  return batch && key.startsWith(`${TOMBSTONES_AREA}${batch.entity}/`) ? batch : null;
 }
 
 type Of = Pick<JobKey, 'entityId' | 'jobId'>;

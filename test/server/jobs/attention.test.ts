@@ -14,7 +14,6 @@ import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
 import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
-import { insertUnreadableMail } from '../../../store/gdpr/unreadable-mails.ts';
 import { ATTENTION } from '../../../store/jobs/attention.ts';
 import { type FailedStep, upsertInternalError } from '../../../store/jobs/internal-errors.ts';
 import { updateProviderRefusals } from '../../../store/sends/push-providers.ts';
@@ -27,6 +26,7 @@ import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
 import { sampleApp } from '../../harness/tracking/sdk-samples.ts';
 import { runMillrace } from '../../cli/core/run-millrace.ts';
 import { useServer } from '../http/use-server.ts';
+import { insertUnreadableMail } from '../../../store/gdpr/core-personal-data.ts';
 
 const { store, server, world } = useServer();
 

@@ -12,7 +12,6 @@ import { checkFileStore } from '../../../store/core/file-store-marker.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data-registry.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
-import { deleteGoneUnreadableMails, listUnreadableMails } from '../../../store/gdpr/unreadable-mails.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { accountPost } from '../../harness/accounts/accounts.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -20,6 +19,7 @@ import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { samplePerson } from '../../harness/gdpr/sample-person.ts';
 import { insertUpload } from '../../harness/imports/imports.ts';
+import { deleteGoneUnreadableMails, listUnreadableMails } from '../../../store/gdpr/kept-values.ts';
 
 let store: TestStore;
 

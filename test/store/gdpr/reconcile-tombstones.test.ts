@@ -1,8 +1,7 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { reconcileTombstones } from '../../../store/gdpr/reconcile-tombstones.ts';
-import { countRestoredPeople, ID_COLUMNS } from '../../../store/gdpr/restored-people.ts';
+import { countRestoredPeople, ID_COLUMNS, reconcileTombstones } from '../../../store/gdpr/reconcile-tombstones.ts';
 import { raiseTombstones, readmit } from '../../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { copyStore, testStore, type TestStore } from '../../harness/core/database.ts';
