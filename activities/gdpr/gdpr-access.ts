@@ -14,10 +14,10 @@ import {
   type BegunArchive,
   isArchiveWanted,
   listAppNames,
-  listIdentifiersOf,
   recordArchive,
   type Told,
 } from '../../store/gdpr/archives.ts';
+import { listIdentifiersOf } from '../../store/gdpr/identifiers.ts';
 import { listFileRecipients } from '../../store/gdpr/export-deletions.ts';
 import { idsOfType } from '../../store/gdpr/people-keys.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
@@ -28,11 +28,11 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Archived, type ExportedLocation, putArchive } from './archive.ts';
-import { collectIdentifiersToShow } from './collect-identifiers.ts';
 import { mailAboutRequest } from './mail-about-request.ts';
 import {
   type ClaimedRequest,
   claimRequest,
+  collectIdentifiersToShow,
   discardRequest,
   inGdprSlot,
   recordError,

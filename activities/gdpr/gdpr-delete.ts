@@ -1,48 +1,42 @@
+/** The steps that erase: collect ids, apply holds, raise tombstones, erase each location, look for survivors, list deletions. */
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
-import { write } from '../../store/core/database.ts';
+import { type Tx, write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
-import type { Counted } from '../../store/gdpr/holds.ts';
+import { applyHolds, type Counted } from '../../store/gdpr/holds.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
+import * as tombstones from '../../store/gdpr/tombstone-batches.ts';
 import * as registry from '../../store/gdpr/personal-data-registry.ts';
 import type { LocationToErase } from '../../store/gdpr/personal-data-registry.ts';
-import {
-  addErased,
-  deleteLocationFault,
-  findErasingSince,
-  findErasure,
-  holdGdprRequest,
-  updateLocationFault,
-  updateStage,
-  updateSurvivors,
-  waitForHolds,
-} from '../../store/gdpr/progress.ts';
+import * as progress from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
-import {
-  beginErasing,
-  type Collected,
-  collectIdentifiers,
-  raiseTombstones,
-  waitForOlderWriters,
-} from './collect-identifiers.ts';
 import { mailAboutRequest } from './mail-about-request.ts';
 import {
   type ClaimedRequest,
   claimRequest,
+  collectIdentifiersToShow,
   discardRequest,
   inGdprSlot,
   listPendingIdentifiers,
   recordError,
   startNextUnvouched,
 } from './request-steps.ts';
-import { listForExporters, tellExporters } from './tell-exporters.ts';
+import { tellExporters } from './tell-exporters.ts';
 import { writeReceipt } from './write-receipt.ts';
-
-/** The steps that erase: list the locations, erase one location, scan all of them for survivors. */
+import { findOlderWritersMs } from '../../store/core/open-window.ts';
+import { hashesOf } from '../../store/gdpr/people-keys.ts';
+import { findNow } from '../../store/gdpr/receipts.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
+import { listIdsToRaise } from '../../store/gdpr/shared-ids.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
+import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
+import { listRunsOfFailed } from '../../store/sends/sends.ts';
+import { cancelSend } from '../../temporal/flows.ts';
 
 /** Maximum number of people, and of ids, in one statement. */
 const PEOPLE_AT_ONCE = 1_000;
@@ -50,12 +44,116 @@ const IDS_AT_ONCE = 5_000;
 
 type Pass = { erased: number; survivors: number };
 
+type Collected = Counted & { added: number };
+
+/** Stores the ids that lead to the people, and applies holds. */
+async function collectIdentifiers(deps: Dependencies, claim: JobClaim): Promise<Collected> {
+  const { added } = await collectIdentifiersToShow(deps, claim);
+  const { going, held } = await settleHolds(deps, claim, false);
+  return { going, held, added };
+}
+
+/** Raises the people's tombstones: from here on their data is refused. Returns the time, by the database's clock. */
+async function raiseTombstones(deps: Dependencies, claim: JobClaim): Promise<{ sinceMs: number }> {
+  const { db } = deps;
+  const { entityId, jobId } = claim;
+  await progress.updateStage(db, claim, 'raising tombstones');
+  const people = hashed(deps, entityId, await listIdsToRaise(db, entityId, jobId));
+  await tombstones.raiseTombstones(
+    deps,
+    entityId,
+    people.map(({ hash }) => hash),
+    (tx, raised) => tombstones.updateRaised(tx, claim, people, raised),
+  );
+  deps.boundary('gdpr: raised');
+  return { sinceMs: (await findNow(db)).getTime() };
+}
+
+/** Returns null once no transaction is open that may have looked for the tombstones before they were raised. */
+async function waitForOlderWriters({ db }: Dependencies, claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> {
+  if (!(await isJobCurrent(db, 'delete', claim))) throw new JobGone();
+  // Waits for transactions of the same millisecond as well: dates have no finer unit.
+  const openMs = await findOlderWritersMs(db, new Date(sinceMs + 1));
+  return openMs > 0 ? { againInMs: openMs } : null;
+}
+
+/**
+ * Applies holds for the last time: a later hold comes too late for this round. Returns null, and begins nothing, if a
+ * tombstone is missing: another request readmitted the id for a person on hold, or a device now belongs to one person.
+ */
+async function beginErasing(deps: Dependencies, claim: JobClaim): Promise<Counted | null> {
+  const { isMissing, ...counted } = await settleHolds(deps, claim, true);
+  deps.boundary('gdpr: erasing begun');
+  return isMissing ? null : counted;
+}
+
+/** `isMissing`: a tombstone is missing; checked only if erasing `begins`. */
+type Settled = Counted & { isMissing: boolean };
+
+/**
+ * Applies holds, and readmits ids whose tombstones this request raised for people or devices that it now leaves alone.
+ */
+async function settleHolds(deps: Dependencies, claim: JobClaim, begins: boolean): Promise<Settled> {
+  const readmitted = new Set<string>();
+  for (;;) {
+    const { refused, ...settled } = await write(deps.db, (tx) => settleOnce(tx, deps, claim, { begins, readmitted }));
+    if (settled.held > 0 || refused.length > 0) await readmitHeld(deps, claim, refused);
+    if (refused.length === 0) return settled;
+    for (const { customerId } of refused) readmitted.add(customerId);
+  }
+}
+
+async function settleOnce(
+  tx: Tx,
+  deps: Dependencies,
+  claim: JobClaim,
+  { begins, readmitted }: { begins: boolean; readmitted: ReadonlySet<string> },
+): Promise<Settled & { refused: Person[] }> {
+  const { entityId, jobId } = claim;
+  // The lock order of readmissions: batches first, then the request.
+  if (begins) await tombstones.lockBatches(tx, entityId);
+  const request = await progress.holdGdprRequest(tx, claim);
+  const counted = await applyHolds(tx, claim, readmitted);
+  if (!begins || counted.refused.length > 0) return { ...counted, isMissing: false };
+  const hashes = hashesOf(deps.secrets, entityId, await listIdsToRaise(tx, entityId, jobId));
+  const isMissing = (await tombstones.listMissingTombstones(tx, entityId, hashes)).length > 0;
+  if (!isMissing) await progress.beginErasing(tx, request);
+  return { ...counted, isMissing };
+}
+
+/**
+ * Removes the tombstones that this request raised for people who are on hold now, and for devices that other people
+ * use. Keeps those of people that another request erases, or has erased since.
+ */
+async function readmitHeld(deps: Dependencies, claim: JobClaim, devices: readonly Person[]): Promise<void> {
+  const { entityId, jobId } = claim;
+  const held = (await listGdprPeople(deps.db, entityId, jobId))
+    .filter(({ state }) => state === 'held')
+    .map(({ ordinal }) => ordinal);
+  const raised = hashed(deps, entityId, [...(await tombstones.listRaised(deps.db, claim, held)), ...devices]);
+  if (raised.length === 0) return;
+  await tombstones.readmit(
+    deps,
+    entityId,
+    raised.map(({ hash }) => hash),
+    async () => {},
+    (tx) => tombstones.listNotErased(tx, claim, raised),
+  );
+}
+
+function hashed(deps: Dependencies, entityId: number, people: readonly Person[]): tombstones.Hashed[] {
+  return people.map((person) => ({
+    ...person,
+    hash: deps.secrets.customerHash(entityId, person.customerType, person.customerId),
+  }));
+}
+
 /**
  * Lists the locations to erase, in order: each area of files, and each table in which the entity has a row. Stores
  * which syncs have copies of the people.
  */
 async function listLocations(deps: Dependencies, claim: JobClaim): Promise<registry.LocationToErase[]> {
-  await updateStage(deps.db, claim, 'erasing');
+  await progress.updateStage(deps.db, claim, 'erasing');
   await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
   return registry.listLocations(deps.db, claim.entityId);
 }
@@ -72,7 +170,7 @@ async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string):
     try {
       const rows = await eraseAt(deps, claim, location, chunksOf(await listPendingIdentifiers(deps.db, claim)));
       deps.boundary(`gdpr: erased ${name}`);
-      await deleteLocationFault(deps.db, claim, name);
+      await progress.deleteLocationFault(deps.db, claim, name);
       return rows;
     } catch (error) {
       return recordLocationError(deps, claim, name, error);
@@ -86,7 +184,7 @@ function listSurvivors(deps: Dependencies, claim: JobClaim): Promise<registry.Lo
     const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
     const left: ErasingLocation[] = [];
     const survivors: Record<string, number> = {};
-    const writtenBefore = await findErasingSince(deps.db, claim);
+    const writtenBefore = await progress.findErasingSince(deps.db, claim);
     for (const location of registry.erasingLocations) {
       await throwIfOver(deps, claim);
       try {
@@ -98,7 +196,7 @@ function listSurvivors(deps: Dependencies, claim: JobClaim): Promise<registry.Lo
       }
       left.push(location);
     }
-    await updateSurvivors(deps.db, claim, survivors);
+    await progress.updateSurvivors(deps.db, claim, survivors);
     deps.boundary('gdpr: looked');
     return left.map(registry.toErase);
   });
@@ -113,7 +211,7 @@ async function recordLocationError(
   // The end of a worker is no error of the location.
   await throwIfOver(deps, claim);
   return recordError(deps, claim, `${location} could not be erased`, error, (db, key, fault) =>
-    updateLocationFault(db, key, location, fault),
+    progress.updateLocationFault(db, key, location, fault),
   );
 }
 
@@ -144,7 +242,7 @@ async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[]
     for (const sync of some) found.add(sync);
   }
   await write(deps.db, async (tx) => {
-    const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
+    const { entityId, identifier: requestIdentifier, round } = await progress.holdGdprRequest(tx, claim);
     await noteSyncCopies(tx, { entityId, requestIdentifier, round }, found);
   });
 }
@@ -155,9 +253,10 @@ async function eraseAt(
   location: ErasingLocation,
   chunks: KnownBy[][],
 ): Promise<number> {
-  const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, location.name, rows);
+  const tally = (tx: Parameters<typeof progress.addErased>[0], rows: number) =>
+    progress.addErased(tx, claim, location.name, rows);
   // Files come after the tables that they are built from.
-  const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim, true) : null;
+  const erasure = location.isBuiltFromTables ? await progress.findErasure(deps.db, claim, true) : null;
   return withFileStore(deps, location, async () => {
     let rows = 0;
     for (const people of chunks)
@@ -173,7 +272,7 @@ async function countAt(
   chunks: KnownBy[][],
   writtenBefore: Date | null,
 ): Promise<number> {
-  const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim) : null;
+  const erasure = location.isBuiltFromTables ? await progress.findErasure(deps.db, claim) : null;
   return withFileStore(deps, location, async () => {
     let rows = 0;
     const counted = { ...deps, writtenBefore, ...(erasure && { erasure }) };
@@ -215,6 +314,19 @@ function chunksOf(identifiers: (KnownBy & { ordinal: number })[]): KnownBy[][] {
   return chunks;
 }
 
+/** Stores the lists for exporters, while the people's ids are known. */
+async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
+  await progress.updateStage(deps.db, claim, TELLING_EXPORTERS);
+  const people = await listPendingIdentifiers(deps.db, claim);
+  await write(deps.db, async (tx) => {
+    const { entityId, identifier: requestIdentifier, round } = await progress.holdGdprRequest(tx, claim);
+    await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
+  });
+  deps.boundary('gdpr: lists recorded');
+  // The erasure may have failed campaigns by their filters.
+  for (const run of await listRunsOfFailed(deps.db, claim.entityId)) await cancelSend(deps.temporal, run);
+}
+
 export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
 /**
@@ -243,7 +355,12 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
     heartbeating(() => eraseLocation(deps, claim, name)),
   /** Names a location in the request whose step timed out three times. */
   giveUpLocation: (claim: JobClaim, name: string): Promise<void> =>
-    updateLocationFault(deps.db, claim, name, `${name} could not be erased (its worker ended); it is tried again`),
+    progress.updateLocationFault(
+      deps.db,
+      claim,
+      name,
+      `${name} could not be erased (its worker ended); it is tried again`,
+    ),
   listSurvivors: (claim: JobClaim): Promise<LocationToErase[]> =>
     recordingErrors(deps, claim, 'what is left could not be looked for', () => listSurvivors(deps, claim)),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
@@ -255,7 +372,7 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
       if (round.isTreated) await startNextUnvouched(deps, claim);
       return round;
     }),
-  waitForHolds: (claim: JobClaim): Promise<void> => waitForHolds(deps.db, claim),
+  waitForHolds: (claim: JobClaim): Promise<void> => progress.waitForHolds(deps.db, claim),
 
   mailAboutDeletion: (claim: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
     heartbeating(() => mailAboutRequest(deps, claim, kind)),

@@ -11,7 +11,12 @@ import { type Queryable, write } from '../../store/core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../../store/core/file-deletions.ts';
 import { archivePrefix } from '../../store/gdpr/archives.ts';
 import { findNextUnvouched } from '../../store/gdpr/device-requests.ts';
-import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr/identifiers.ts';
+import {
+  collectIdentifiers,
+  type GdprIdentifier,
+  listIdentifiers,
+  updateSubjects,
+} from '../../store/gdpr/identifiers.ts';
 import * as progress from '../../store/gdpr/progress.ts';
 import type { GdprPerson } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
@@ -125,4 +130,19 @@ export async function listPendingPeople(db: Queryable, { entityId, jobId }: JobC
 export async function listPendingIdentifiers(db: Queryable, claim: JobClaim): Promise<GdprIdentifier[]> {
   const going = new Set((await listPendingPeople(db, claim)).map(({ ordinal }) => ordinal));
   return (await listIdentifiers(db, claim.entityId, claim.jobId)).filter(({ ordinal }) => going.has(ordinal));
+}
+
+/**
+ * Stores the ids that lead to the people; a hold keeps no person from their own data. `added`: how many ids are new.
+ */
+export async function collectIdentifiersToShow(
+  { db, secrets, boundary }: Dependencies,
+  claim: JobClaim,
+): Promise<{ added: number }> {
+  const { entityId, jobId } = claim;
+  await progress.updateStage(db, claim, 'gathering');
+  await updateSubjects(db, secrets, entityId, jobId);
+  const found = await collectIdentifiers(db, entityId, jobId);
+  boundary('gdpr: collected');
+  return found;
 }

@@ -1,4 +1,5 @@
 /** The sweep's part in privacy requests: it starts, signals, mails and discards them. */
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { write } from '../../store/core/database.ts';
 import {
@@ -9,7 +10,6 @@ import {
   listReleased,
 } from '../../store/gdpr/across-entities.ts';
 import { gatherDigest } from '../../store/gdpr/mails.ts';
-import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import { mailInTurn } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -17,6 +17,7 @@ import { startJob, tellHoldsChanged } from '../../temporal/flows.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
 import { discardRequest } from './request-steps.ts';
 import { mailDigest, mailAboutRequest } from './mail-about-request.ts';
+import { deleteGoneUnreadableMails } from '../../store/gdpr/kept-values.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<
@@ -34,24 +35,23 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
     const { db, temporal } = deps;
     for (const kind of ['access', 'delete'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
-        await alone(deps, ref, 'a request of people could not be started', () => startJob(temporal, kind, ref));
+        await alone(deps, requestOf(ref), 'a request of people could not be started', () =>
+          startJob(temporal, kind, ref),
+        );
       }
     }
     await tellHoldsChanged(temporal, await listReleased(db));
     await mailInTurn(
       await listDueMails(db),
       ({ entityId, jobId, kind }) =>
-        alone(deps, { entityId, jobId }, 'a mail about a request of people could not be sent', () =>
+        alone(deps, { entityId, gdprRequestId: jobId }, 'a mail about a request of people could not be sent', () =>
           mailAboutRequest(deps, { entityId, jobId }, kind),
         ),
       mailsWithinMs,
     );
     for (const app of await listAppsToDigest(db)) {
-      await alone(
-        deps,
-        { entityId: app.entityId, jobId: 0 },
-        'requests from devices could not be put into a digest',
-        () => write(db, (tx) => gatherDigest(tx, app)),
+      await alone(deps, { entityId: app.entityId }, 'requests from devices could not be put into a digest', () =>
+        write(db, (tx) => gatherDigest(tx, app)),
       );
     }
     await mailInTurn(
@@ -59,14 +59,14 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
       (digest) =>
         alone(
           deps,
-          { entityId: digest.entityId, jobId: digest.id },
+          { entityId: digest.entityId, digestId: digest.id },
           'a digest of requests from devices could not be sent',
           () => mailDigest(deps, digest),
         ),
       mailsWithinMs,
     );
     for (const expired of await listExpiredRequests(db)) {
-      await alone(deps, expired, 'a request of people whose time is over could not be taken away', () =>
+      await alone(deps, requestOf(expired), 'a request of people whose time is over could not be taken away', () =>
         discardRequest(deps, expired),
       );
     }
@@ -76,13 +76,14 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
   },
 });
 
+/** Logs a failure of one piece of work, with the ids of its object, so that the others go on. */
 async function alone(
   { log }: SweepDependencies,
-  { entityId, jobId }: { entityId: number; jobId: number },
+  ids: { entityId: number; gdprRequestId: number } | { entityId: number; digestId: number } | { entityId: number },
   words: string,
   work: () => Promise<unknown>,
 ): Promise<void> {
-  await work().catch((error: unknown) =>
-    log.warn({ entityId, gdprRequestId: jobId, ...internalErrorOf(error) }, words),
-  );
+  await work().catch((error: unknown) => log.warn({ ...ids, ...internalErrorOf(error) }, words));
 }
+
+const requestOf = ({ entityId, jobId }: JobRef) => ({ entityId, gdprRequestId: jobId });

@@ -20,7 +20,6 @@ import {
   type DeletionRound,
   type ExportDeletion,
   findNextListMs,
-  insertDeletionLists,
   listDueLists,
   listExportersThatWait,
   listLeftLists,
@@ -30,13 +29,9 @@ import {
   updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
 import { holdGdprRequest, updateGdprError, updateStage } from '../../store/gdpr/progress.ts';
-import { findNow } from '../../store/core/open-window.ts';
-import { listRunsOfFailed } from '../../store/sends/sends.ts';
-import { cancelSend } from '../../temporal/flows.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { BUCKET_FINAL_TRIES } from '../exports/attempt.ts';
-import { listPendingIdentifiers } from './request-steps.ts';
 
 export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & {
   outside: Pick<Dependencies['outside'], 'allow' | 'fetch'>;
@@ -51,19 +46,6 @@ const LEASE_MS = 60_000;
 /** Maximum number of left lists that a run of an exporter puts. */
 const LEFT_AT_ONCE = 100;
 const MAX_CHARS = 2_000;
-
-/** Stores the lists for exporters, while the people's ids are known. */
-export async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
-  await updateStage(deps.db, claim, TELLING_EXPORTERS);
-  const people = await listPendingIdentifiers(deps.db, claim);
-  await write(deps.db, async (tx) => {
-    const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
-    await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
-  });
-  deps.boundary('gdpr: lists recorded');
-  // The erasure may have failed campaigns by their filters.
-  for (const run of await listRunsOfFailed(deps.db, claim.entityId)) await cancelSend(deps.temporal, run);
-}
 
 /**
  * Puts the lists into the buckets. Returns null once each bucket has its list or was given up; otherwise when to try

@@ -7,6 +7,7 @@ import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
 import { type GdprIdentifier, listIdentifiers } from '../../store/gdpr/identifiers.ts';
 import { recordKeptValues } from '../../store/analytics/filters-of-people.ts';
+import { deleteGoneUnreadableMails } from '../../store/gdpr/kept-values.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { erasingLocations } from '../../store/gdpr/personal-data-registry.ts';
 import { endRound, lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
@@ -16,7 +17,6 @@ import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts
 import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { forgetVia, type LeftHash, listLeftHashes } from '../../store/gdpr/shared-ids.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
-import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listPendingIdentifiers, listPendingPeople } from './request-steps.ts';
 

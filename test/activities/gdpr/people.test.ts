@@ -2,14 +2,8 @@ import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { writeAccessReceipt, writeReceipt } from '../../../activities/gdpr/write-receipt.ts';
-import {
-  beginErasing,
-  collectIdentifiersToShow,
-  collectIdentifiers,
-  raiseTombstones,
-} from '../../../activities/gdpr/collect-identifiers.ts';
-import { gdprAccessSteps } from '../../../activities/gdpr/gdpr-access.ts';
-import { gdprDeleteSteps } from '../../../activities/gdpr/gdpr-delete.ts';
+import { type GdprAccessSteps, gdprAccessSteps } from '../../../activities/gdpr/gdpr-access.ts';
+import { type GdprDeleteSteps, gdprDeleteSteps } from '../../../activities/gdpr/gdpr-delete.ts';
 import { inGdprSlot } from '../../../activities/gdpr/request-steps.ts';
 import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { type JobClaim, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
@@ -37,7 +31,15 @@ import { makeTrackedWorld, type TrackedWorld } from '../../harness/tracking/trac
 let store: TestStore;
 let world: TrackedWorld;
 let deps: Dependencies;
+let steps: GdprDeleteSteps & GdprAccessSteps;
 let people = 0;
+
+const context = {
+  info: {},
+  heartbeat: () => {},
+  cancellationSignal: new AbortController().signal,
+} as object as Context;
+const inStep = <T>(step: () => Promise<T>) => asyncLocalStorage.run(context, step);
 
 beforeAll(async () => {
   store = await testStore();
@@ -45,6 +47,7 @@ beforeAll(async () => {
   world = await makeTrackedWorld(store);
   // Of what these steps use nothing is outside the store.
   deps = { ...store, boundary() {} } as unknown as Dependencies;
+  steps = { ...gdprDeleteSteps(deps), ...gdprAccessSteps(deps) };
 });
 
 async function known(count: number): Promise<string[]> {
@@ -86,9 +89,9 @@ describe('a receipt is found by each id of a person, also those that were only g
     const [[id], before] = [await known(1), guest()];
     await alias(before, id!);
     const claim = await claimed('delete', [id!]);
-    await collectIdentifiers(deps, claim);
-    await raiseTombstones(deps, claim);
-    await beginErasing(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
+    await inStep(() => steps.raiseTombstones(claim));
+    await inStep(() => steps.beginErasing(claim));
     await writeReceipt(deps, claim);
     const found = await Promise.all(
       [hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf),
@@ -100,7 +103,7 @@ describe('a receipt is found by each id of a person, also those that were only g
     const [[id], before] = [await known(1), guest()];
     await alias(before, id!);
     const claim = await claimed('access', [id!]);
-    await collectIdentifiersToShow(deps, claim);
+    await inStep(() => steps.gatherToShow(claim));
     await writeAccessReceipt(deps, claim);
     const found = await Promise.all(
       [hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf),
@@ -115,11 +118,11 @@ describe('an id from which several users came', () => {
     for (const id of [ana, ben]) await alias(shared, id!);
     await alias(earlier, ana!);
     const claim = await claimed('delete', [ana!]);
-    await collectIdentifiers(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([ana, earlier]);
     expect(await leftOf(claim)).toEqual([['user_id', shared, ana, 'shared']]);
     const asked = await claimed('delete', [shared]);
-    await collectIdentifiers(deps, asked);
+    await inStep(() => steps.collectIdentifiers(asked));
     expect((await idsOf(asked)).filter((id) => !id.includes(' '))).toEqual([shared]);
     expect(await leftOf(asked)).toEqual([
       ['user_id', ana, shared, 'unconfirmed'],
@@ -138,14 +141,14 @@ describe('an id from which several users came', () => {
       await alias(from!, to!);
     await alias(ana!, renamed!, { decision: 'confirmed' });
     const one = await claimed('delete', [ana!]);
-    await collectIdentifiers(deps, one);
+    await inStep(() => steps.collectIdentifiers(one));
     expect(new Set((await idsOf(one)).filter((id) => !id.includes(' ')))).toEqual(new Set([ana, renamed, once]));
     const all = await claimed('delete', [ben!, ana!]);
-    await collectIdentifiers(deps, all);
+    await inStep(() => steps.collectIdentifiers(all));
     expect(await idsOf(all)).toContain(shared);
     expect(await leftOf(all)).toEqual([]);
     const shown = await claimed('access', [ben!, ana!]);
-    await collectIdentifiersToShow(deps, shown);
+    await inStep(() => steps.gatherToShow(shown));
     expect(await idsOf(shown)).not.toContain(shared);
   });
 });
@@ -157,7 +160,7 @@ describe('whose word links ids', () => {
     await alias(mine!, another!);
     for (const type of ['access', 'delete'] as const) {
       const claim = await claimed(type, [mine!]);
-      await collectIdentifiersToShow(deps, claim);
+      await inStep(() => steps.gatherToShow(claim));
       expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine]);
       expect(await leftOf(claim)).toEqual([
         ['user_id', victim, mine, 'unconfirmed'],
@@ -169,7 +172,7 @@ describe('whose word links ids', () => {
     await decide(victim!, mine!, 'refused');
     await decide(mine!, another!, 'confirmed');
     const claim = await claimed('delete', [mine!]);
-    await collectIdentifiers(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
     expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine, another]);
     expect(await leftOf(claim)).toEqual([]);
   });
@@ -186,14 +189,14 @@ describe('whose word links ids', () => {
       }),
     );
     await alias(held!, mine!);
-    expect(await collectIdentifiers(deps, await claimed('delete', [held!, mine!]))).toMatchObject({
+    expect(await inStep(async () => steps.collectIdentifiers(await claimed('delete', [held!, mine!])))).toMatchObject({
       going: 1,
       held: 1,
     });
     await write(store.db, (tx) =>
       updateAlias(tx, world.entity.id, { previousId: held!, userId: mine! }, 'confirmed', world.user.id),
     );
-    expect(await collectIdentifiers(deps, await claimed('delete', [held!, mine!]))).toMatchObject({
+    expect(await inStep(async () => steps.collectIdentifiers(await claimed('delete', [held!, mine!])))).toMatchObject({
       going: 0,
       held: 2,
     });
@@ -203,7 +206,7 @@ describe('whose word links ids', () => {
     const [[mine], victim] = [await known(1), guest()];
     await alias(victim, mine!, { witnessed: false });
     const claim = await claimed('delete', [mine!]);
-    await collectIdentifiers(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
     expect(await idsOf(claim)).not.toContain(victim);
     expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed']]);
   });
@@ -222,15 +225,15 @@ describe('whose word links ids', () => {
       [world.entity.id, flooded, world.app.id],
     );
     const claim = await claimed('delete', [flooded!, other!]);
-    expect(await collectIdentifiers(deps, claim)).toMatchObject({ going: 2, held: 0 });
+    expect(await inStep(() => steps.collectIdentifiers(claim))).toMatchObject({ going: 2, held: 0 });
     const ids = await idsOf(claim);
     expect(ids.filter((id) => id.startsWith('guest ')).length).toBe(998);
     expect(ids).toEqual(expect.arrayContaining([first, other, `device of ${flooded}`, `device of ${other}`]));
     const left = await leftOf(claim);
     expect(left.filter(([kind]) => kind === 'user_id').length).toBe(102);
     expect(left.every(([, , , reason]) => reason === 'too_many')).toBe(true);
-    await raiseTombstones(deps, claim);
-    await beginErasing(deps, claim);
+    await inStep(() => steps.raiseTombstones(claim));
+    await inStep(() => steps.beginErasing(claim));
     expect(await writeReceipt(deps, claim)).toEqual({ isTreated: true });
     const [receipt] = await receiptsOf(hashOf(flooded!));
     const told = receipt!.subjects.find(({ subject }) => subject === hashOf(flooded!).toString('hex'))!;
@@ -274,7 +277,7 @@ describe('a device that asks for itself', () => {
       [world.entity.id, world.app.id, `device of ${mine}`, other],
     );
     const claim = await asked(`device of ${mine}`);
-    await collectIdentifiers(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
     expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`])); // its token may be anybody's
     expect(await countAll(claim)).toEqual({ events: 3, devices: 1, device_users: 2 });
     const ids = await listIdentifiers(store.db, world.entity.id, claim.jobId);
@@ -302,7 +305,10 @@ describe('a device that asks for itself', () => {
         createdBy: world.user.id,
       }),
     );
-    expect(await collectIdentifiers(deps, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
+    expect(await inStep(async () => steps.collectIdentifiers(await asked(`device of ${id}`)))).toMatchObject({
+      going: 0,
+      held: 1,
+    });
   });
 });
 
@@ -320,41 +326,41 @@ describe('tombstones', () => {
   const standing = async (...hashes: Buffer[]) =>
     hashes.length - (await listMissingTombstones(store.db, world.entity.id, hashes)).length;
   const erase = async (claim: JobClaim) => {
-    await collectIdentifiers(deps, claim);
-    await raiseTombstones(deps, claim);
-    expect(await beginErasing(deps, claim)).not.toBeNull();
+    await inStep(() => steps.collectIdentifiers(claim));
+    await inStep(() => steps.raiseTombstones(claim));
+    expect(await inStep(() => steps.beginErasing(claim))).not.toBeNull();
   };
 
   it('of somebody whom another request has erased stay, though a hold comes then, and this one waits for it', async () => {
     const [id] = await known(1);
     const early = await claimed('delete', [id!]);
-    await collectIdentifiers(deps, early);
-    await raiseTombstones(deps, early);
+    await inStep(() => steps.collectIdentifiers(early));
+    await inStep(() => steps.raiseTombstones(early));
     const late = await claimed('delete', [id!]);
     await erase(late);
     await hold(id!);
-    expect(await collectIdentifiers(deps, early)).toMatchObject({ held: 1, going: 0 });
+    expect(await inStep(() => steps.collectIdentifiers(early))).toMatchObject({ held: 1, going: 0 });
     expect(await standing(hashOf(id!))).toBe(1);
     await writeReceipt(deps, late);
-    await collectIdentifiers(deps, early);
+    await inStep(() => steps.collectIdentifiers(early));
     expect(await standing(hashOf(id!), hashOf(`device of ${id}`, 'device_id'))).toBe(2);
   });
 
   it('that were taken away meanwhile are raised again before anything is gone', async () => {
     const [id] = await known(1);
     const claim = await claimed('delete', [id!]);
-    await collectIdentifiers(deps, claim);
-    await raiseTombstones(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
+    await inStep(() => steps.raiseTombstones(claim));
     await readmit(store, world.entity.id, [hashOf(id!)], async () => {});
-    expect(await beginErasing(deps, claim)).toBeNull();
+    expect(await inStep(() => steps.beginErasing(claim))).toBeNull();
     await erase(claim);
   });
 
   it('of a device go again, and nothing of it does, when somebody else came to use it', async () => {
     const [id, other] = await known(2);
     const claim = await claimed('delete', [id!]);
-    await collectIdentifiers(deps, claim);
-    await raiseTombstones(deps, claim);
+    await inStep(() => steps.collectIdentifiers(claim));
+    await inStep(() => steps.raiseTombstones(claim));
     const device = hashOf(`device of ${id}`, 'device_id');
     expect(await standing(device)).toBe(1);
     await store.db.query(
@@ -409,19 +415,14 @@ it('steps of requests leave their slots of the queue while many of their entity 
   const free = await takeGdprSlot(world.entity.id);
   const [deletion, access] = [await claimed('delete', await known(1)), await claimed('access', await known(1))];
   const busy = { ...deps, takeGdprSlot, draining: new AbortController().signal } as object as Dependencies;
-  const steps = { ...gdprDeleteSteps(busy), ...gdprAccessSteps(busy) };
-  const context = {
-    info: {},
-    heartbeat: () => {},
-    cancellationSignal: new AbortController().signal,
-  } as object as Context;
+  const busySteps = { ...gdprDeleteSteps(busy), ...gdprAccessSteps(busy) };
   for (const [claim, step] of [
-    [deletion, () => steps.eraseLocation(deletion, 'events')],
-    [deletion, () => steps.listSurvivors(deletion)],
-    [access, () => steps.writeArchives(access)],
+    [deletion, () => busySteps.eraseLocation(deletion, 'events')],
+    [deletion, () => busySteps.listSurvivors(deletion)],
+    [access, () => busySteps.writeArchives(access)],
   ] as [JobClaim, () => Promise<unknown>][]) {
     await updateStage(store.db, claim, 'erasing');
-    await expect(asyncLocalStorage.run(context, step)).rejects.toBeInstanceOf(TooManyWait);
+    await expect(inStep(step)).rejects.toBeInstanceOf(TooManyWait);
     expect(await findGdprRequestById(store.db, world.entity.id, claim.jobId)).toMatchObject({
       stage: WAITING_FOR_SLOT,
       fault: null,
@@ -445,7 +446,7 @@ it('who polls for news is told of states, and not of every batch', async () => {
     erased: { events: 3 },
   });
   const access = await claimed('access', await known(2));
-  await collectIdentifiersToShow(deps, access);
+  await inStep(() => steps.gatherToShow(access));
   const asked = await updatedAt(access);
   const { person, key } = (await write(store.db, (tx) => beginArchive(tx, access)))!;
   const begun = { ...access, ordinal: person.ordinal, key };
