@@ -22,10 +22,7 @@ const {
 } = proxyActivities<GdprAccessSteps>(BULK_STEPS);
 const { mailAboutAccess: mailAboutRequest } = proxyActivities<GdprAccessSteps>(MAIL_STEPS);
 
-/**
- * Shows people on request what is known of them: an archive for each, which they can fetch until the sweep discards the
- * request.
- */
+/** Shows people what is known of them: an archive for each, until the sweep discards the request. */
 export async function gdprAccess(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimed(claimRequest, ref);
   if (!claim) return;

@@ -98,10 +98,7 @@ async function eraseRound(claim: JobClaim): Promise<boolean> {
   return isTreated;
 }
 
-/**
- * Erases the locations in order, until a scan finds nothing in any of them. Returns false if the workflow must continue
- * as new.
- */
+/** Erases the locations until a scan finds nothing in any. Returns false to continue as new. */
 async function eraseLocations(claim: JobClaim): Promise<boolean> {
   let left = await listLocations(claim);
   for (let idle = 0; ;) {
@@ -119,8 +116,8 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
 type Locations = Awaited<ReturnType<typeof listLocations>>;
 
 /**
- * Erases each of some locations, and returns how many rows and files it erased. A location that fails is retried by
- * itself, with those that come after it; it holds up no other. Returns null if the workflow must continue as new.
+ * Erases some locations, and returns how many rows and files. A location that fails is retried, with those that come
+ * after it, and holds up no other. Returns null if the workflow must continue as new.
  */
 async function eraseEach(claim: JobClaim, locations: Locations): Promise<number | null> {
   let erased = 0;
@@ -167,8 +164,8 @@ async function erasePasses(claim: JobClaim): Promise<boolean> {
 }
 
 /**
- * Keeps the people out, until neither data of theirs nor an id that leads to them can come in. Applies holds as well.
- * Returns how many people are erased from here on: none if the workflow must continue as new.
+ * Keeps the people out, until neither their data nor an id that leads to them can come in. Applies holds. Returns how
+ * many people are erased from here on: none if the workflow must continue as new.
  */
 async function keepOut(claim: JobClaim): Promise<{ going: number }> {
   let collected = await collect(claim); // before anything is erased; collectIdentifiers applies holds (applyHolds)

@@ -6,7 +6,7 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { TooManyWait } from '../../domain/core/semaphore.ts';
 import { internalErrorMail } from '../../domain/jobs/internal-error-mail.ts';
 import {
-  deleteResetsOfNobody,
+  deleteResetsWithoutAccount,
   type DueReset,
   listDueInvitations,
   listDueResets,
@@ -30,13 +30,10 @@ type AccountMailDependencies = MailDependencies & Pick<Dependencies, 'log'>;
 export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
 
 export const accountMailSteps = (deps: AccountMailDependencies) => ({
-  /**
-   * Mails superadmins about internal errors, and mails invitations and password resets. Their tokens are made here, and
-   * only the mail contains them.
-   */
+  /** Mails about internal errors, invitations and password resets. Only the mail has a link's token. */
   async sendAccountMails(): Promise<void> {
     await mailInternalErrors(deps);
-    await deleteResetsOfNobody(deps.db);
+    await deleteResetsWithoutAccount(deps.db);
     // Resets first: an account has few of them, an entity may have many invitations.
     await mailInTurn(await listDueResets(deps.db), (reset) => alone(deps, reset, () => mailReset(deps, reset)));
     await mailInTurn(await listDueInvitations(deps.db), (invitation) =>
@@ -111,10 +108,7 @@ async function alone(
   );
 }
 
-/**
- * Mails superadmins about new internal errors, at most once an hour for all processes together. The slot is taken
- * before the mail is sent.
- */
+/** Mails superadmins about new internal errors, at most once an hour for all processes together. */
 export async function mailInternalErrors(deps: MailDependencies): Promise<void> {
   await inSlot(deps.takeMailSlot, TO_OPERATOR, () => mailInSlot(deps)).catch((error: unknown) => {
     // The next sweep tries again; mails of accounts come first.

@@ -28,13 +28,12 @@ data.json   for programs: all of it, as one JSON object. "data" has a list for e
 csv/        the same lists, each as a table: CSV in UTF-8, with a line of column names. fields.csv says what the columns are. Lists
             within a cell are JSON. Values stand as they are stored: import them as text, since a spreadsheet takes some for formulas.
 
-It holds personal data: keep it where nobody else can read it, and delete it when it is no longer needed.
+It holds personal data: keep it where no one else can read it, and delete it when it is no longer needed.
 `;
 
 /**
- * Puts a person's archive into the file store: a ZIP file. Memory holds a few pieces of it and what its page shows;
- * `folder` holds its tables meanwhile. Calls `isWanted` now and then, which throws if the archive is no longer wanted.
- * When this ends, all writes to the folder have ended.
+ * Puts a person's archive, a ZIP file, into the file store, with a few pieces of it in memory and its tables in `folder`.
+ * `isWanted` throws if the archive is no longer wanted. When this ends, all writes to the folder have ended.
  */
 export async function putArchive(
   files: Files,
@@ -75,10 +74,7 @@ export async function putArchive(
 
 type Rest = { page: string; tables: { name: string; path: string }[] };
 
-/**
- * Page and tables are made while the data is read, and follow it. A reader that stops early stops the reading of the
- * data.
- */
+/** Page and tables follow the data. A reader that stops early stops the reading of the data. */
 async function* zipped(json: AsyncGenerator<string>, rest: () => Promise<Rest>): AsyncGenerator<Buffer> {
   const zip = new ZipFile();
   const bytes = zip.outputStream as Readable;
@@ -117,9 +113,8 @@ const SHOWN_CHARS = 512 * 1024;
 const PIECE = 64 * 1024;
 
 /**
- * Yields `data.json`, one JSON object, while the records are read; `data` has an array for each location. At its end
- * `sections` has what the page shows of each location with counts, `tables` has all records, and `others` has the other
- * users that the records name.
+ * Yields `data.json` while the records are read. At its end `sections` has what the page shows, `tables` all records,
+ * and `others` the other users that the records name.
  */
 async function* archiveJson(
   head: ArchiveHead,

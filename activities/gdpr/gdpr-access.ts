@@ -1,3 +1,4 @@
+/** The steps of an access request: the archive of each person, and its receipt. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
@@ -40,8 +41,6 @@ import {
 } from './request-steps.ts';
 import { writeAccessReceipt } from './write-receipt.ts';
 
-/** The step that writes an archive for each person of an access request. */
-
 /** The message of the reference (GDPR request records). */
 const NOTHING_KNOWN = 'No installations found for this user';
 
@@ -53,10 +52,7 @@ class Unwanted extends Error {
   override readonly name = 'Unwanted';
 }
 
-/**
- * Writes the archives of a request that are missing, one after another. An error is stored in the request, and the step
- * is retried.
- */
+/** Writes the missing archives of a request, one after another. The request shows an error, and Temporal retries. */
 async function writeArchives(deps: Dependencies, claim: JobClaim): Promise<void> {
   for (;;) {
     stopIfAsked(deps);
@@ -81,7 +77,7 @@ async function writeNext(deps: Dependencies, claim: JobClaim): Promise<'shown' |
 
 /**
  * Writes one archive, and deletes it if its person was erased meanwhile. Returns whether it must be written again,
- * because it shows another person who was erased. An attempt that another attempt has replaced ends with an error.
+ * because it shows another person who was erased.
  */
 async function writeArchive(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<boolean> {
   const { db, files } = deps;

@@ -1,4 +1,4 @@
-/** The steps that erase: collect ids, apply holds, raise tombstones, erase each location, look for survivors, list deletions. */
+/** The steps that erase: they collect ids, apply holds, raise tombstones, and erase each location until none is left. */
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
@@ -77,10 +77,7 @@ async function waitForOlderWriters({ db }: Dependencies, claim: JobClaim, sinceM
   return openMs > 0 ? { againInMs: openMs } : null;
 }
 
-/**
- * Applies holds for the last time: a later hold comes too late for this round. Returns null, and begins nothing, if a
- * tombstone is missing: another request readmitted the id for a person on hold, or a device now belongs to one person.
- */
+/** Applies holds for the last time. Returns null, and begins nothing, if a tombstone was removed meanwhile. */
 async function beginErasing(deps: Dependencies, claim: JobClaim): Promise<Counted | null> {
   const { isMissing, ...counted } = await settleHolds(deps, claim, true);
   deps.boundary('gdpr: erasing begun');
@@ -90,9 +87,7 @@ async function beginErasing(deps: Dependencies, claim: JobClaim): Promise<Counte
 /** `isMissing`: a tombstone is missing; checked only if erasing `begins`. */
 type Settled = Counted & { isMissing: boolean };
 
-/**
- * Applies holds, and readmits ids whose tombstones this request raised for people or devices that it now leaves alone.
- */
+/** Applies holds, and readmits ids that this request refused and now leaves alone. */
 async function settleHolds(deps: Dependencies, claim: JobClaim, begins: boolean): Promise<Settled> {
   const readmitted = new Set<string>();
   for (;;) {
@@ -121,10 +116,7 @@ async function settleOnce(
   return { ...counted, isMissing };
 }
 
-/**
- * Removes the tombstones that this request raised for people who are on hold now, and for devices that other people
- * use. Keeps those of people that another request erases, or has erased since.
- */
+/** Readmits held people and shared devices that this request refused, unless another request erases them. */
 async function readmitHeld(deps: Dependencies, claim: JobClaim, devices: readonly Person[]): Promise<void> {
   const { entityId, jobId } = claim;
   const held = (await listGdprPeople(deps.db, entityId, jobId))
@@ -148,20 +140,14 @@ function hashed(deps: Dependencies, entityId: number, people: readonly Person[])
   }));
 }
 
-/**
- * Lists the locations to erase, in order: each area of files, and each table in which the entity has a row. Stores
- * which syncs have copies of the people.
- */
+/** Lists the occupied locations in the order of erasure. Stores which syncs have copies of the people. */
 async function listLocations(deps: Dependencies, claim: JobClaim): Promise<registry.LocationToErase[]> {
   await progress.updateStage(deps.db, claim, 'erasing');
   await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
   return registry.listLocations(deps.db, claim.entityId);
 }
 
-/**
- * Erases the pending people in one location, and returns how many rows and files changed. The request names a location
- * that fails, until it is erased.
- */
+/** Erases the pending people in one location, and returns how many rows and files changed. */
 async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
   const location = registry.erasingLocations.find((found) => found.name === name);
   if (!location) return 0; // of another version
@@ -281,10 +267,7 @@ async function countAt(
   });
 }
 
-/**
- * Works on an area of files only while the file store answers: an empty answer would mean that no file names the
- * person.
- */
+/** Works on files only while the file store answers: an empty answer would mean that no file names the person. */
 async function withFileStore<T>(
   { files }: Dependencies,
   { name }: ErasingLocation,
@@ -329,17 +312,16 @@ async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<vo
 
 export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
-/**
- * The steps of `workflows/gdpr-delete.ts`, which erases people. A step whose request another workflow has taken over,
- * or that is deleted, is refused as `request_gone`.
- */
+/** The steps of `workflows/gdpr-delete.ts`. Refused as `request_gone` if another workflow has the request. */
 export const gdprDeleteSteps = (deps: Dependencies) => ({
   claimDeletion: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> =>
     claimRequest(deps, ref, workflowRunId),
 
   /** In old histories it may also answer with a wait, for a person with too many ids. */
   collectIdentifiers: (claim: JobClaim): Promise<Collected | RetryAfter> =>
-    recordingErrors(deps, claim, 'what they are known by could not be gathered', () => collectIdentifiers(deps, claim)),
+    recordingErrors(deps, claim, 'the ids of these people could not be collected', () =>
+      collectIdentifiers(deps, claim),
+    ),
   raiseTombstones: (claim: JobClaim): Promise<{ sinceMs: number }> =>
     recordingErrors(deps, claim, 'tombstones could not be raised', () => raiseTombstones(deps, claim)),
   olderWriters: (claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> =>
@@ -362,7 +344,9 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
       `${name} could not be erased (its worker ended); it is tried again`,
     ),
   listSurvivors: (claim: JobClaim): Promise<LocationToErase[]> =>
-    recordingErrors(deps, claim, 'what is left could not be looked for', () => listSurvivors(deps, claim)),
+    recordingErrors(deps, claim, 'the locations could not be scanned for what is left', () =>
+      listSurvivors(deps, claim),
+    ),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
   tellExporters: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => inSlot(deps.takeDeliverySlot, claim.entityId, () => tellExporters(deps, claim))),

@@ -36,9 +36,8 @@ type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 const DAYS = 30;
 
 /**
- * Mails the user who made the request, or for a request from a device the addresses that the app names; once for each
- * kind. Sends nothing if no mail is wanted, if none of the recipients may see such requests, or if a digest covers the
- * request.
+ * Mails the requester, or the addresses that a device's app names; once for each kind. Sends nothing if no mail is
+ * wanted, no recipient may see such requests, or a digest covers the request.
  */
 export async function mailAboutRequest(
   deps: GdprMailDependencies,

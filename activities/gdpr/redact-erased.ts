@@ -9,8 +9,7 @@ import type { Dependencies } from '../dependencies.ts';
 
 /**
  * Returns errors of rows, those of erased people reduced to a hash. An error without an id that names a person who is
- * being erased keeps its type and stage. One that could not be searched for people loses its quotes, and stays open.
- * `typeOf` returns the type of a row's customer id.
+ * being erased keeps its type and stage. One that could not be searched loses its quotes, and stays open.
  */
 export async function redactErased(
   tx: Tx,

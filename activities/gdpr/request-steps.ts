@@ -1,7 +1,4 @@
-/**
- * Steps and helpers that access and deletion requests share: claiming, discarding, slots, errors in the status, pending
- * people.
- */
+/** Steps that access and deletion requests share. */
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { FileStoreAway, internalErrorOf, OutsideError } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
@@ -28,10 +25,7 @@ import type { Dependencies } from '../dependencies.ts';
 /** `isTreated`: the request has ended, and is kept for its week. */
 export type ClaimedRequest = JobClaim & { isTreated: boolean };
 
-/**
- * Claims the request for a workflow run. Returns null if another run has it, if it has ended, or if it must wait for
- * its turn.
- */
+/** Claims the request for a workflow run. Null: another run has it, it has ended, or it must wait for its turn. */
 export async function claimRequest(
   { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>,
   ref: JobRef,
@@ -42,9 +36,7 @@ export async function claimRequest(
   return claimed && { ...ref, generation: claimed.generation, isTreated: claimed.state === 'treated' };
 }
 
-/**
- * Starts the entity's next unvouched request now that one of its requests has ended. A failure is left to the sweep.
- */
+/** Starts the entity's next unvouched request, now that one of its requests has ended. Else the sweep does. */
 export async function startNextUnvouched(
   { db, temporal, log }: Pick<Dependencies, 'db' | 'temporal' | 'log'>,
   { entityId }: Pick<JobRef, 'entityId'>,
@@ -62,10 +54,7 @@ export async function startNextUnvouched(
 /** How long a workflow sleeps at most: the time may change meanwhile. */
 const LOOK_EVERY_MS = DAY_MS;
 
-/**
- * Deletes an expired request and then its archives, whose keys its rows held. Returns null if the request is deleted or
- * does not expire; otherwise when to try again.
- */
+/** Deletes an expired request, then its archives. Returns when to try again; null if that is never. */
 export async function discardRequest(
   { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>,
   { entityId, jobId }: Pick<JobRef, 'entityId' | 'jobId'>,
@@ -97,9 +86,8 @@ export function inGdprSlot<T>(
 }
 
 /**
- * Stores in the request, without values, what keeps a step, and throws the error, so that Temporal retries it. A
- * refusal would end the flow, so it is thrown as a passing error. `what` says what could not be done; `record` stores
- * it.
+ * Stores in the request, without values, what could not be done, and throws the error, so that Temporal retries it. A
+ * refusal would end the flow, so it is thrown as a passing error.
  */
 export async function recordError(
   { db }: Pick<Dependencies, 'db'>,
@@ -132,15 +120,13 @@ export async function listPendingIdentifiers(db: Queryable, claim: JobClaim): Pr
   return (await listIdentifiers(db, claim.entityId, claim.jobId)).filter(({ ordinal }) => going.has(ordinal));
 }
 
-/**
- * Stores the ids that lead to the people; a hold keeps no person from their own data. `added`: how many ids are new.
- */
+/** Stores the ids that lead to the people, and returns how many are new. A hold keeps no person from their own data. */
 export async function collectIdentifiersToShow(
   { db, secrets, boundary }: Dependencies,
   claim: JobClaim,
 ): Promise<{ added: number }> {
   const { entityId, jobId } = claim;
-  await progress.updateStage(db, claim, 'gathering');
+  await progress.updateStage(db, claim, 'collecting ids');
   await updateSubjects(db, secrets, entityId, jobId);
   const found = await collectIdentifiers(db, entityId, jobId);
   boundary('gdpr: collected');

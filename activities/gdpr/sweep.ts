@@ -9,7 +9,7 @@ import {
   listExpiredRequests,
   listReleased,
 } from '../../store/gdpr/across-entities.ts';
-import { gatherDigest } from '../../store/gdpr/mails.ts';
+import { upsertDigest } from '../../store/gdpr/mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import { mailInTurn } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -27,15 +27,14 @@ type SweepDependencies = Pick<
 
 export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) => ({
   /**
-   * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait,
-   * discards expired ones, and forgets unreadable mails that staff deleted. If one of these fails, for example because
-   * the file store is away, the others go on, and the next sweep tries it again.
+   * Starts, signals, mails about and discards requests, and forgets unreadable mails that staff deleted. If one of these
+   * fails, the others go on, and the next sweep tries it again.
    */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;
     for (const kind of ['access', 'delete'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
-        await alone(deps, requestOf(ref), 'a request of people could not be started', () =>
+        await alone(deps, requestOf(ref), 'a privacy request could not be started', () =>
           startJob(temporal, kind, ref),
         );
       }
@@ -44,14 +43,14 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
     await mailInTurn(
       await listDueMails(db),
       ({ entityId, jobId, kind }) =>
-        alone(deps, { entityId, gdprRequestId: jobId }, 'a mail about a request of people could not be sent', () =>
+        alone(deps, { entityId, gdprRequestId: jobId }, 'a mail about a privacy request could not be sent', () =>
           mailAboutRequest(deps, { entityId, jobId }, kind),
         ),
       mailsWithinMs,
     );
     for (const app of await listAppsToDigest(db)) {
       await alone(deps, { entityId: app.entityId }, 'requests from devices could not be put into a digest', () =>
-        write(db, (tx) => gatherDigest(tx, app)),
+        write(db, (tx) => upsertDigest(tx, app)),
       );
     }
     await mailInTurn(
@@ -66,7 +65,7 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
       mailsWithinMs,
     );
     for (const expired of await listExpiredRequests(db)) {
-      await alone(deps, requestOf(expired), 'a request of people whose time is over could not be taken away', () =>
+      await alone(deps, requestOf(expired), 'an expired privacy request could not be discarded', () =>
         discardRequest(deps, expired),
       );
     }

@@ -47,10 +47,7 @@ const LEASE_MS = 60_000;
 const LEFT_AT_ONCE = 100;
 const MAX_CHARS = 2_000;
 
-/**
- * Puts the lists into the buckets. Returns null once each bucket has its list or was given up; otherwise when to try
- * again. The request says meanwhile which buckets refused their list, and why.
- */
+/** Puts the lists into the buckets. Returns when to try again; null once each bucket has its list or was given up. */
 export async function tellExporters(
   deps: TellDependencies,
   claim: JobClaim,
@@ -67,10 +64,7 @@ export async function tellExporters(
 const sayWaits = ({ exporter, fault }: { exporter: string; fault: string }) =>
   `the bucket of exporter ${exporter} did not take the list of people to delete: ${fault}`;
 
-/**
- * Puts the due lists of a round into the buckets of their exporters. Returns null once each list is there or was given
- * up for now; otherwise when to try again. The caller heartbeats.
- */
+/** Puts the due lists of a round. Returns when to try again; null once none is left. The caller heartbeats. */
 export async function putDueLists(
   deps: TellDependencies,
   round: DeletionRound,

@@ -21,8 +21,8 @@ import type { Dependencies } from '../dependencies.ts';
 import { listPendingIdentifiers, listPendingPeople } from './request-steps.ts';
 
 /**
- * Signs what this round erased, deletes the ids of its people and marks them as treated, in one transaction; the last
- * round ends the request. Returns whether the request is treated, also if the round had ended before.
+ * Signs what this round erased, and marks its people as treated, in one transaction; the last round ends the request.
+ * Returns whether the request is treated, also if the round had ended before.
  */
 export async function writeReceipt(deps: Dependencies, claim: JobClaim): Promise<{ isTreated: boolean }> {
   await deleteGoneUnreadableMails(deps.db, deps.files);
@@ -80,7 +80,7 @@ async function listKept(tx: Tx, { entityId, id }: GdprRequest): Promise<Erasure[
     { place: 'audit_log', why: 'who did what, of people a keyed hash', until: null },
     {
       place: 'gdpr_requests',
-      why: 'whom the request asked for, so that its status can be read',
+      why: 'the requested ids, so that the status of the request can be read',
       until: now?.expiresAt?.toISOString() ?? null,
     },
     {
@@ -125,8 +125,8 @@ export async function writeAccessReceipt({ db, secrets, boundary }: Dependencies
 type Subjects = GdprReceipt['subjects'];
 
 /**
- * Returns what a receipt says of each person: the keyed hash of the requested id, how many ids of each kind were found
- * and on whose word, and which ids were left alone. Forgets the ids that led to the latter.
+ * Returns what a receipt says of each person: keyed hash, ids by kind and by whose word, and ids that were left alone.
+ * Forgets the ids that led to the latter.
  */
 async function subjectsOf(
   tx: Tx,

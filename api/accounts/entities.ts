@@ -20,7 +20,6 @@ export const Entity = z
   .meta({ id: 'Entity' });
 export type Entity = z.output<typeof Entity>;
 
-/** Superadmins see and change all entities of the service. */
 const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
 const PATH = '/api/entities';
 const ONE = `${PATH}/:entity_id`;

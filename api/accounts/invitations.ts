@@ -4,7 +4,6 @@ import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { Invitation } from './users.ts';
 
-/** Open invitations into the caller's entity. */
 const SHARED = { tag: 'Users', role: 'admin' } as const;
 const PATH = '/api/invitations';
 const ONE = `${PATH}/:invitation_id`;

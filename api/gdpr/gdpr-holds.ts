@@ -5,7 +5,6 @@ import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { ofOne } from './gdpr.ts';
 
-/** A hold as the API returns it (docs/gdpr.md). */
 export const GdprHold = z
   .object({
     identifier: z.string(),
@@ -22,7 +21,6 @@ export const GdprHold = z
   .meta({ id: 'GdprHold' });
 export type GdprHold = z.output<typeof GdprHold>;
 
-/** A hold keeps Millrace from deleting a person. */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/gdpr/holds';
 const MAX_REASON = 500;

@@ -4,7 +4,6 @@ import { customerId, identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** The ids of the people of a request, and the source of each link between ids. */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage' } as const;
 
 export const IDENTIFIERS_PATH = '/api/gdpr/identifiers';

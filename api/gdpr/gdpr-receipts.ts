@@ -7,7 +7,6 @@ import { ofOne } from './gdpr.ts';
 
 export const GdprReceipt = receiptSchema.meta({ id: 'GdprReceipt' });
 
-/** Signed receipts of what requests showed or erased. Millrace keeps them for ever (docs/gdpr.md). */
 const SHARED = { tag: 'GDPR', right: 'gdpr_data_manage', method: 'GET' } as const;
 const PATH = '/api/gdpr/receipts';
 

@@ -191,7 +191,7 @@ const request = {
   source: ListQuery.shape.source
     .unwrap()
     .describe(
-      'sdk: from a device; restore: a restored backup brought erased people back' + ', and Millrace erases them again',
+      'sdk: from a device; restore: a restored backup brought erased people back, and Millrace erases them again',
     ),
   app_id: z.string().nullable().describe('App of the device that made the request; else null'),
   treated_at: instant.nullable().describe('When the last of its people was treated'),
@@ -320,9 +320,9 @@ export const listLatestGdprRequests = operation({
   result: z.array(PolledGdprRequest),
 });
 
-/** Requests of either type, from the API, from devices and after restores. */
-const READING = { tag: 'GDPR', right: 'gdpr_data_manage', method: 'GET' } as const;
+const READING = { ...SHARED, method: 'GET' } as const;
 const PATH = '/api/gdpr/requests';
+const ONE = `${PATH}/:request_id`;
 
 export const listGdprRequests = operation({
   id: 'listGdprRequests',
@@ -336,28 +336,24 @@ export const listGdprRequests = operation({
 export const viewGdprRequest = operation({
   id: 'viewGdprRequest',
   ...READING,
-  path: `${PATH}/:request_id`,
+  path: ONE,
   summary: 'Get the status of an access or deletion request',
   audits: 'read gdpr_request',
   params: z.object({ request_id: identifier }),
   result: GdprRequest,
 });
 
-/** Decisions about a deletion that a device requested. */
 const DECIDING = {
-  tag: 'GDPR',
-  right: 'gdpr_data_manage',
+  ...SHARED,
   method: 'POST',
   params: z.object({ request_id: identifier }),
   result: ListedGdprRequest,
 } as const;
 
-const ONE_REQUEST = '/api/gdpr/requests/:request_id';
-
 export const approveGdprRequest = operation({
   id: 'approveGdprRequest',
   ...DECIDING,
-  path: `${ONE_REQUEST}/approve`,
+  path: `${ONE}/approve`,
   summary: 'Approve a deletion request that waits for approval',
   description:
     'Also starts a request again, of access or of deletion, that Millrace has given up: its `fault` says why.',
@@ -367,7 +363,7 @@ export const approveGdprRequest = operation({
 export const declineGdprRequest = operation({
   id: 'declineGdprRequest',
   ...DECIDING,
-  path: `${ONE_REQUEST}/decline`,
+  path: `${ONE}/decline`,
   summary: 'Decline a deletion request that waits for approval',
   description:
     'Millrace discards the request after 7 days. It does not notify the person, so give them the reason yourself.',

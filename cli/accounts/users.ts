@@ -193,7 +193,7 @@ async function findInvitation(client: Client, given: string): Promise<{ invitati
   if (!given.includes('@')) return { invitation_id: given };
   const invitations = await Array.fromAsync(client.each.listInvitations());
   const found = invitations.find(({ email }) => email.toLowerCase() === given.toLowerCase());
-  return { invitation_id: found?.identifier ?? refuse(404, 'no_invitation', `Nobody is invited as ${given}.`) };
+  return { invitation_id: found?.identifier ?? refuse(404, 'no_invitation', `There is no invitation of ${given}.`) };
 }
 
 function showInvitations({ console, terminal: { width } }: CommandContext, invitations: Invitation[]): number {

@@ -70,10 +70,7 @@ async function downloadAll({ client, stdout, console }: CommandContext, id: stri
 
 type ArchiveParams = { request_id: string; ordinal: string; signature: string };
 
-/**
- * Returns the archive's address on the configured server, which may have other host names; nothing if there is a text
- * instead.
- */
+/** Returns the archive's address on the configured server; nothing if there is a text instead. */
 function archiveOf(who: string, url: string | null): { who: string; params: ArchiveParams }[] {
   if (url === null || !URL.canParse(url)) return [];
   const { pathname } = new URL(url);

@@ -50,8 +50,6 @@ function documentsIn(given: object): object[] {
     : refuse(400, 'no_receipts', `There are no receipts in it: ${HINT}.`);
 }
 
-/** Verifies signed documents: receipts and manifests. */
-
 type Facts =
   | { kind: 'receipt'; facts: GdprReceipt }
   | { kind: 'deletion list'; facts: DeletionList }

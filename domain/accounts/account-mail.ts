@@ -1,9 +1,5 @@
+/** Mails with a link about an account: no text of an admin's own, since only superadmins name entities. */
 import { mailText, MAX_NAME, oneLine } from '../text/mail-text.ts';
-
-/**
- * Mails with a link about an account. They contain only our own words and the entity's name, which only superadmins
- * choose, so admins cannot have Millrace send text of their own to any address.
- */
 
 /** Each line has less than 76 characters, so that it is sent unchanged and a link stays whole, also in the outbox. */
 const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';

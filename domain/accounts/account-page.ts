@@ -1,9 +1,5 @@
+/** Pages that a mailed link opens: without scripts and token. Opening one changes nothing: mail scanners do it, too. */
 import { escaped } from '../text/html.ts';
-
-/**
- * Pages that a mailed link opens. They have no scripts, load nothing and contain no token: a form posts to its own
- * address. Opening a page changes nothing, because mail scanners open links, too.
- */
 
 /** The style of all pages. The server allows it by its hash. */
 export const PAGE_STYLE = `body{font:16px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff}

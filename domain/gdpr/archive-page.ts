@@ -51,10 +51,7 @@ const MAX_CHARS = 2_000;
 /** Depth from which a value is shown as JSON. */
 const MAX_DEPTH = 8;
 
-/**
- * Returns the page of an archive for its person: what is stored, in words, by topic. It is one file, without scripts,
- * and loads nothing.
- */
+/** Returns the page of an archive for its person: one file, without scripts, that loads nothing. */
 export function archivePage(head: ArchiveHead, sections: PageSection[]): string {
   const found = sections.filter(({ total }) => total > 0);
   const empty = sections.filter(({ total }) => total === 0);
@@ -214,9 +211,7 @@ export type SentencePart =
 
 type Parsed = SentencePart | { kind: 'optional'; parts: SentencePart[] };
 
-/**
- * Returns the first sentence whose fields have values in the record, without its optional parts; undefined: none fits.
- */
+/** Returns the first sentence whose fields have values in the record, without optional parts that have none. */
 function fittingSentence(sentences: readonly Sentence[], record: Record<string, unknown>): SentencePart[] | undefined {
   const has = (part: SentencePart): boolean => {
     if (part.kind === 'text') return true;

@@ -12,9 +12,7 @@ export type ShownWith = {
 /** Replaces another person's id. */
 const ANOTHER = 'another person';
 
-/**
- * Returns a record as an archive's files have it: apps by identifier and name, exact numbers, no id of another person.
- */
+/** Returns a record as an archive's files have it. */
 export function archiveRecord(
   words: LocationWords,
   record: Record<string, unknown>,

@@ -18,10 +18,7 @@ export function erasedError(line: number, customerHash: Uint8Array | null): Impo
   };
 }
 
-/**
- * Returns the error of a row that names an erased person: keeps why and where it was refused, removes everything about
- * the person.
- */
+/** Returns the error of a row that names an erased person, with nothing about the person. */
 export function withoutPerson(error: ImportError, customerHash: Uint8Array): ImportError {
   return { ...error, message: ERASED, customerId: null, attributeKey: null, raw: null, customerHash };
 }
@@ -29,10 +26,7 @@ export function withoutPerson(error: ImportError, customerHash: Uint8Array): Imp
 /** The message in place of one that quotes a row that could not be searched. */
 const NOT_KEPT = 'the reason quotes the row, and is not kept: too many people were being erased to search it for them';
 
-/**
- * Returns the error of a row that could not be searched for people: without what it quotes of the row, which stays
- * open.
- */
+/** Returns the error of a row that could not be searched for people, without quotes of the row. */
 export function withoutQuotes(error: ImportError): ImportError {
   const words = possibleIds(error.raw ?? '', Infinity);
   const quotes = [...possibleIds(error.message, Infinity)].some((word) => words.has(word));

@@ -1,13 +1,7 @@
-/**
- * On whose word an id belongs to a person. `asked`: the request; `alias`: an SDK; `confirmed`: staff, for an alias;
- * `device`: an SDK, for a device that the person used.
- */
+/** On whose word an id belongs to a person: the request, an SDK's alias, staff who confirmed it, an SDK by device. */
 export const ORIGINS = ['asked', 'alias', 'confirmed', 'device'] as const;
 
-/**
- * Why an id that is linked to a person is left alone. `unconfirmed`: only an SDK says so, and the id may be another
- * person's; `shared`: others use it as well; `too_many`: more are linked to the person than are followed.
- */
+/** Why a linked id is left alone: only an SDK says so; others use it as well; more are linked than are followed. */
 export const LEFT_REASONS = ['unconfirmed', 'shared', 'too_many'] as const;
 
 export type LeftReason = (typeof LEFT_REASONS)[number];

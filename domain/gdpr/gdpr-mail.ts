@@ -4,9 +4,7 @@ import { mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 /** `waiting`: for approval; `held`: all people left are on hold; `near_deadline`: few of the 30 days are left. */
 export type GdprMailKind = 'waiting' | 'held' | 'treated' | 'near_deadline';
 
-/**
- * The contents of a mail about a request. It names none of its people: a mail cannot be erased. Instants are ISO 8601.
- */
+/** The contents of a mail about a request. It names no people: a mail cannot be erased. Times are ISO 8601. */
 export type GdprReport = {
   kind: GdprMailKind;
   identifier: string;
@@ -49,9 +47,7 @@ export type DigestLine = { kind: GdprMailKind; type: 'access' | 'delete'; identi
 /** Maximum number of requests that a digest names of each kind. */
 const LINES_OF_A_KIND = 50;
 
-/**
- * The mail about several requests that devices of an app made without a user token. `link` leads to the list of all.
- */
+/** Returns the mail about several requests from an app's devices. `link` leads to the list of all. */
 export function gdprDigest(lines: readonly DigestLine[], link: string): { subject: string; text: string } {
   const groups = DIGEST_GROUPS.map(({ kind, type, one, many, advice }) => {
     const of = lines.filter((line) => line.kind === kind && line.type === type);
@@ -156,7 +152,7 @@ function heldLines({ people: all, held }: GdprReport): string[] {
 function heldOf(all: number, held: number): string {
   const are = (count: number) => `${thousands(count)} ${count === 1 ? 'is' : 'are'}`;
   if (held < all) return `Of them ${are(all - held)} treated, ${are(held)}`;
-  return all === 1 ? 'Nothing is deleted yet: they are' : 'Nobody is deleted yet: all of them are';
+  return all === 1 ? 'Nothing is deleted yet: they are' : 'No one is deleted yet: all of them are';
 }
 
 function deadlineLines({ daysLeft }: GdprReport): string[] {
@@ -170,7 +166,7 @@ function deadlineLines({ daysLeft }: GdprReport): string[] {
 
 function erasedLines({ people: count, receiptLink }: GdprReport): string[] {
   return [
-    `Deleted: ${people(count)}, of whom a second look found nothing any more.`,
+    `Deleted: ${people(count)}. A second look found nothing of them any more.`,
     'The signed receipt, which holds no ids and stays:',
     receiptLink,
   ];

@@ -7,9 +7,8 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const instant = z.iso.datetime();
 
 /**
- * A person: a keyed hash, which only the server that issued the receipt can compute from an id, and how many ids the
- * person had. `origins`: on whose word; `left_alone`: ids that claims link to the person, and that stay. Older receipts
- * have neither.
+ * A person: a keyed hash, which only the issuing server can compute, and how many ids the person had, by kind and by
+ * whose word. `left_alone`: ids that stay, though claims link them. Older receipts have neither of the last two.
  */
 const subject = z.object({
   subject: sha256,
@@ -38,8 +37,8 @@ const copy = z.object({
 });
 
 /**
- * Values of a segment's, campaign's or funnel's filters that equal an id and stayed, files of `outbox/` that are no
- * mails, and holds on others whose reason names one of the people. `key`: null if it holds an id itself.
+ * Values of filters that equal an id and stayed, files of `outbox/` that are no mails, and holds on others whose reason
+ * names one of the people. `key`: null if it holds an id itself.
  */
 const keptValue = z.object({
   place: z.enum(['segments', 'campaigns', 'funnels', 'outbox/', 'gdpr_holds']),

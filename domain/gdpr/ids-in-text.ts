@@ -6,10 +6,7 @@ const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}|\\]+/;
 /** These, and the characters around an id in an address, or in front of it. */
 const BETWEEN_PARTS = /[\s"'`,;<>()[\]{}|\\:=/?&#]+/;
 
-/**
- * Returns what may be an id in a text: its strings, if it is JSON, its words, and the parts of these; each once, at
- * most `limit`.
- */
+/** Returns at most `limit` possible ids of a text: its JSON strings, its words, and their parts, each once. */
 export function possibleIds(text: string, limit: number): Set<string> {
   const found = new Set<string>();
   const strings = Array.from(text.matchAll(/"([^"\\]{3,256})"/g), ([, string]) => string!);

@@ -11,9 +11,8 @@ export const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 
 /**
- * How a field is shown: `json`: a JSON text as what it says, numbers digit for digit; `app`: our number of an app as
- * its identifier, with its name beside it; `person`: an id that may be another's, who is not named then; `day`: an
- * instant as its day.
+ * How a field is shown. `json`: as exact JSON; `app`: an app's internal id as identifier and name; `person`: hidden if
+ * it is another's id; `day`: a time as its day.
  */
 export type FieldKind = 'json' | 'app' | 'person' | 'day';
 
@@ -27,8 +26,8 @@ export type Field = {
 };
 
 /**
- * An entry in a sentence: `{field}` is its value, `*…*` is set apart, and `[…]` is left out where one of its fields has
- * no value. A sentence fits where all other fields have one.
+ * An entry as a sentence: `{field}` is its value, `*…*` is set apart, and `[…]` is left out if one of its fields has no
+ * value. It fits if all other fields have one.
  */
 export type Sentence = string;
 

@@ -273,8 +273,8 @@ export const MESSAGE_WORDS = {
     topic: 'messages',
     about: 'How many messages of a campaign you got, where the messages themselves are no longer kept.',
     sentences: [
-      '*{campaign}*: {sent} messages on the device, of which you opened {opened}, and {shown} in the app, of which you clicked ' +
-        '{clicked}[; the last one on the device {last_sent_at}]',
+      '*{campaign}*: {sent} messages on the device ({opened} opened by you), {shown} in the app ({clicked} clicked by you)' +
+        '[; the last one on the device {last_sent_at}]',
     ],
     fields: {
       campaign: 'Campaign',

@@ -18,14 +18,6 @@ const KIND_OF_ID = {
 };
 
 export const REQUEST_WORDS = {
-  gdpr_requests: {
-    title: 'Requests that name you',
-    topic: 'requests',
-    about: 'Requests for your data, or for its deletion. They are kept until a week after they were done.',
-    fields: {},
-    others: 'Part of the request as it is kept',
-    isOfRequests: true,
-  },
   file_jobs: {
     title: 'Files that were made about you',
     topic: 'requests',
@@ -129,14 +121,6 @@ export const REQUEST_WORDS = {
     },
     isOfRequests: true,
   },
-  gdpr_mails: {
-    title: 'Mails about requests',
-    topic: 'requests',
-    about: 'Mails that told members of the company about such a request.',
-    fields: {},
-    others: 'Part of what is kept of the mail',
-    isOfRequests: true,
-  },
   'access/': {
     title: 'Copies of your data',
     topic: 'requests',
@@ -167,20 +151,6 @@ export const REQUEST_WORDS = {
       reason: 'Why',
       created_at: { label: 'Since', kind: 'day' },
     },
-  },
-  privacy_requests: {
-    title: 'Requests by device',
-    topic: 'requests',
-    about: 'What you asked for in an app.',
-    sentences: ['{received_at}: you asked for {request_type}'],
-    fields: {
-      identifier: technical('Request: its identifier here'),
-      request_type: TYPE,
-      device_id: DEVICE,
-      user_id: USER,
-      received_at: 'When',
-    },
-    isOfRequests: true,
   },
   'outbox/': {
     title: 'Mails that name you',
@@ -275,14 +245,6 @@ export const REQUEST_WORDS = {
       issued_at: { label: 'When', kind: 'day' },
       round: technical('Round of the request'),
     },
-    isOfRequests: true,
-  },
-  export_deletions: {
-    title: 'Lists for exported files',
-    topic: 'recipients',
-    about: 'Lists that ask systems with exported files to delete yours, without naming you.',
-    fields: {},
-    others: 'Part of what is kept of the list',
     isOfRequests: true,
   },
 } satisfies Record<string, LocationWords>;

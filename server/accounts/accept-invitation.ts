@@ -32,9 +32,8 @@ type Acceptance = {
 type Account = { known: User } | { passwordHash: string };
 
 /**
- * Makes the owner of an invited address a member. The link only proves access to the mailbox: forwarded, or read by a
- * scanner, it must not act for an existing account. So its owner also gives the current password; a new account sets
- * one.
+ * Makes the owner of an invited address a member. The link only proves access to the mailbox, so the owner of an
+ * existing account also gives its password; a new account sets one.
  */
 export async function acceptInvitation(
   db: Database,

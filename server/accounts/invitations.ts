@@ -28,23 +28,20 @@ const listOpen = route(api.listInvitations, async ({ query, caller: { entityId }
   );
 });
 
-const planDueAttempts = route(
-  api.resendInvitation,
-  async ({ params: { invitation_id }, keepReply, ...who }, { db }) => {
-    const { entityId } = who.caller;
-    await countAttempt(db, { kind: 'invitations of an entity', name: String(entityId) });
-    return write(db, async (tx) => {
-      const invitation = (await resendInvitation(tx, entityId, invitation_id)) ?? refuse(404, 'not_found', NOT_FOUND);
-      await audit(tx, who, {
-        action: 'update',
-        subjectKind: 'invitation',
-        subject: invitation.identifier,
-        details: { changed: 'mail' },
-      });
-      return keepReply(tx, showInvitation(invitation));
+const resend = route(api.resendInvitation, async ({ params: { invitation_id }, keepReply, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  await countAttempt(db, { kind: 'invitations of an entity', name: String(entityId) });
+  return write(db, async (tx) => {
+    const invitation = (await resendInvitation(tx, entityId, invitation_id)) ?? refuse(404, 'not_found', NOT_FOUND);
+    await audit(tx, who, {
+      action: 'update',
+      subjectKind: 'invitation',
+      subject: invitation.identifier,
+      details: { changed: 'mail' },
     });
-  },
-);
+    return keepReply(tx, showInvitation(invitation));
+  });
+});
 
 const withdraw = route(api.withdrawInvitation, async ({ params: { invitation_id }, ...who }, { db }) => {
   await write(db, async (tx) => {
@@ -63,4 +60,4 @@ const accept = route(
   },
 );
 
-export const invitationRoutes: Route[] = [listOpen, planDueAttempts, withdraw, accept];
+export const invitationRoutes: Route[] = [listOpen, resend, withdraw, accept];

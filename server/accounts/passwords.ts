@@ -15,7 +15,7 @@ import { networkOf } from '../http/network-of.ts';
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 /** Hash of an unknown password, made with ARGON2ID: unknown accounts take as long as known ones. */
-const NOBODY = '$argon2id$v=19$m=19456,t=2,p=1$mtolDWJg7K5iWd6FcuWnGw$pyyUe1fTTe9GGOIo9EgAHdx2Ny/3Z2FoCj0zRTb1iCU';
+const NO_ACCOUNT = '$argon2id$v=19$m=19456,t=2,p=1$mtolDWJg7K5iWd6FcuWnGw$pyyUe1fTTe9GGOIo9EgAHdx2Ny/3Z2FoCj0zRTb1iCU';
 
 export function hashPassword(password: string): Promise<string> {
   return hash(password, ARGON2ID);
@@ -23,7 +23,7 @@ export function hashPassword(password: string): Promise<string> {
 
 /** Returns whether the password is the account's; `null` stands for a missing account, and takes the same time. */
 export async function verifyPassword(passwordHash: string | null, password: string): Promise<boolean> {
-  const isRight = await verify(passwordHash ?? NOBODY, password);
+  const isRight = await verify(passwordHash ?? NO_ACCOUNT, password);
   return isRight && passwordHash !== null;
 }
 
@@ -33,8 +33,8 @@ const LOGINS = 'Too many failed logins';
 const RESETS = 'Too many new passwords were asked for';
 
 /**
- * Limits for each kind and window. Failed logins count for an account from one address, for an address, and for an
- * account from all addresses, so one address cannot lock an owner out everywhere.
+ * Limits for each kind and window. Failed logins also count for an account from one address, so that one address cannot
+ * lock an owner out everywhere.
  */
 const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'account and address': { max: 10, words: LOGINS },
@@ -62,9 +62,8 @@ export async function isWithinLimit(db: Queryable, subject: AttemptSubject): Pro
 }
 
 /**
- * Returns the user with this e-mail address and password. Each attempt is counted before the password is checked, so
- * that concurrent attempts cannot exceed the limit; known and unknown accounts take the same time. Refuses with 401 and
- * the words of `wrong`, or with 429 after too many failures.
+ * Returns the user with this e-mail address and password. Counts each attempt before the check, so that concurrent ones
+ * cannot exceed the limit. Refuses with 401 and the words of `wrong`, or with 429 after too many failures.
  */
 export async function checkPassword(
   db: Queryable,
@@ -102,8 +101,8 @@ export function refuseLink(): never {
 type LinkPassword = { link: Buffer; address: string; password: string };
 
 /**
- * Hashes a password for an open link, and does `work` with it. Until the work is done it counts as a failed login, so
- * that the holder of one link cannot make the server hash without end.
+ * Hashes a password for an open link, and does `work` with it. Counts as a failed login until that is done, so that one
+ * link cannot make the server hash without end.
  */
 export async function withPasswordByLink<T>(
   db: Database,

@@ -14,10 +14,7 @@ import { tokenHash } from '../../store/core/secrets.ts';
 import { networkOf } from '../http/network-of.ts';
 import { countAttempt, isWithinLimit, refuseLink, withPasswordByLink } from './passwords.ts';
 
-/**
- * Requests a link for the account of an address. The sweep finds out whether there is one, so that known and unknown
- * addresses take the same time here. Beyond an address's limit the answer is the same, and no mail is sent.
- */
+/** Requests a link. The sweep looks the account up, so that known and unknown addresses take the same time here. */
 export async function askForReset(db: Database, { email, address }: { email: string; address: string }): Promise<void> {
   await countAttempt(db, { kind: 'resets asked from an address', name: networkOf(address) });
   if (!(await isWithinLimit(db, { kind: 'resets of an address of mail', name: email.toLowerCase() }))) return;

@@ -1,4 +1,4 @@
-/** Users of an entity: invites, changes and removes them. */
+/** Routes of the users of an entity: invite, change and remove them. */
 import * as api from '../../api/accounts/users.ts';
 import { type Right, withFlags } from '../../domain/accounts/rights.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -176,10 +176,7 @@ function refuseTaking({ rights }: Caller, before: readonly Right[], after: reado
   if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);
 }
 
-/**
- * Refuses changes of an account by an admin of one of several entities, without saying why: an account is the same in
- * all. Only a superadmin changes the address, because password links go there.
- */
+/** Refuses changes by an admin of one of several entities: an account is the same in all. */
 async function refuseAccountChange(
   tx: Queryable,
   caller: Caller,

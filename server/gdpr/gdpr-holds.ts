@@ -23,13 +23,12 @@ const NOT_BOTH = 'a hold is of one of them';
 
 const createHold = route(api.createGdprHold, async ({ body, keepReply, ...who }, { db, secrets }) => {
   const { entityId, userId } = who.caller;
-  const person =
-    personAsked(body, NOT_BOTH) ?? refuseField('user_id', 'is required, or device_id: whom the hold is of');
+  const person = personAsked(body, NOT_BOTH) ?? refuseField('user_id', 'is required, or device_id: the person on hold');
   const { kind = 'hold', reason } = body;
   return write(db, async (tx) => {
     const hold =
       (await insertHold(tx, entityId, { ...person, kind, reason, createdBy: userId })) ??
-      refuse(409, 'conflict', `A ${kind} stands for them already: GET ${api.listGdprHolds.path} tells of it`);
+      refuse(409, 'conflict', `This person has a ${kind} already: GET ${api.listGdprHolds.path} lists it`);
     const open = await lockOpenDeletions(tx, entityId, [person], { states: ['pending'], ids: 'holdable' });
     await audit(tx, who, {
       action: 'create',

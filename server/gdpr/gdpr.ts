@@ -210,9 +210,7 @@ async function insertAsked(
   });
 }
 
-/**
- * Returns a request of the caller's entity and of the type that has not expired, or refuses in the reference's words.
- */
+/** Returns a request of the type that has not expired, or refuses in the reference's words. */
 async function knownGdprRequest(
   db: Queryable,
   entityId: number,

@@ -3,9 +3,7 @@ import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 
 const [START, END] = ['<!-- locations: made from the registry by `npm run docs` -->', '<!-- end of locations -->'];
 
-/**
- * Returns the page with its table of all locations that may hold something about a customer, as the registry has them.
- */
+/** Returns the page with a table of all locations in the registry. */
 export function withLocations(page: string): string {
   return replaceBetween(page, [START, END], table());
 }

@@ -1,7 +1,7 @@
 import { refuseField } from '../../domain/core/refusal.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 
-/** Returns null if neither is given; `notBoth` */
+/** Returns null if neither is given. `notBoth` says why both are refused. */
 export function personAsked(
   { user_id: userId, device_id: deviceId }: { user_id?: string | undefined; device_id?: string | undefined },
   notBoth: string,

@@ -1,11 +1,7 @@
+/** Invitations and password resets across entities: for mailed links and for the sweep. */
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Invitation } from './invitations.ts';
-
-/**
- * Invitations and password resets across entities: what a mailed link opens before the entity is known, and what the
- * sweep needs.
- */
 
 /** Returns the open invitation of a link, if its entity is active. */
 export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): Promise<Invitation | null> {
@@ -20,8 +16,8 @@ export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): P
 }
 
 /**
- * A mail that no server accepted is tried six times in all, the last time half an hour after the first. A mail still
- * under way after minutes was interrupted: when it is taken up again, its state is `unknown`.
+ * A mail that no server accepted is tried six times within half an hour. One that is under way for minutes was
+ * interrupted: when it is taken up again, its state is `unknown`.
  */
 const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
@@ -35,7 +31,7 @@ export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
 }
 
 /** Deletes all resets for addresses without an account, so that they don't delay others. */
-export async function deleteResetsOfNobody(db: Queryable): Promise<void> {
+export async function deleteResetsWithoutAccount(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`,
   );

@@ -70,10 +70,7 @@ export type AuditFilter = {
 
 const PAGE_ROWS = 1_000;
 
-/**
- * Lists the newest entries, or those older than the one at `after`. Uses the indexes audit_log_by_time and
- * _by_customer.
- */
+/** Lists entries, newest first, behind `after`. Uses the indexes audit_log_by_time and _by_customer. */
 export async function listAuditEntries(
   db: Queryable,
   entityId: number,

@@ -3,10 +3,8 @@ import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
- * Tables whose rows do not keep an entity from being deleted: users and keys, the global SoR, audit and receipts, apps
- * with their settings (segments, funnels, campaigns), and past work that expires by itself and has no file: sends,
- * refused calls, message ids, runs of deleted exporters. `listHoldings` checks all other tables, also those of later
- * migrations.
+ * Tables whose rows do not keep an entity from being deleted: users and keys, audit and receipts, apps with their
+ * settings, and past work that expires by itself. `listHoldings` checks all others, also those of later migrations.
  */
 const OF_EMPTY_ENTITIES = [
   'memberships',
@@ -72,10 +70,7 @@ const OF_EMPTY_ENTITIES = [
   'export_files',
 ];
 
-/**
- * Conditions for tables in which an empty entity has some rows, too: the SoRs that come with an entity and its apps,
- * and campaigns and sends without messages, do not count.
- */
+/** Conditions for tables in which an empty entity has some rows, too. */
 const HELD_IN_PART = {
   systems_of_records: "(type = 'custom' OR deleted_at IS NOT NULL)",
   connections: 'deleted_at IS NULL',
@@ -86,10 +81,7 @@ const HELD_IN_PART = {
   sends: "state IN ('accepted', 'running')",
 };
 
-/**
- * Lists the names of tables in which the entity has rows. If the caller has locked the entity (`lockEntity`), no rows
- * are added meanwhile.
- */
+/** Lists tables in which the entity has rows. After `lockEntity` no rows are added meanwhile. */
 export async function listHoldings(tx: Queryable, entityId: number): Promise<string[]> {
   const { rows: tables } = await tx.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c
@@ -110,10 +102,7 @@ export async function listHoldings(tx: Queryable, entityId: number): Promise<str
   return held;
 }
 
-/**
- * Deletes an empty entity with its apps, memberships and invitations, and users without another entity. The sweep
- * deletes rows without a foreign key to it.
- */
+/** Deletes an empty entity, and users without another one. The sweep deletes rows without a foreign key to it. */
 export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
   const { rows } = await tx.query<Row<'users', 'id'>>(
     `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,

@@ -85,9 +85,7 @@ export async function findEntity(db: Queryable, secrets: Secrets, entity: string
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
 
-/**
- * Finds an entity and locks it: until the transaction ends it does not change, and no row that refers to it is added.
- */
+/** Locks an entity: until the transaction ends it does not change, and no row that refers to it is added. */
 export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
   const rows = readRows<Entity>(
     await tx.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]),
@@ -151,10 +149,7 @@ function keyCell(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
   return { table: 'entities', column, entityId, row: String(entityId) };
 }
 
-/**
- * Keeps an active entity from being deleted until the transaction ends, for rows without a foreign key to it. Returns
- * null if there is none, else whether it has ever erased a person (`hasErased`).
- */
+/** Keeps an active entity from being deleted until the transaction ends. Null if there is none. */
 export async function holdEntity(tx: Queryable, entityId: number): Promise<{ hasErased: boolean } | null> {
   const {
     rows: [held],

@@ -1,8 +1,7 @@
+/** Password resets. They belong to an account, which is the same in all entities. */
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-
-/** Password resets. They belong to an account, which is the same in all entities. */
 
 /** A known account, or an address that may have one. */
 type Asked = { email: string; userId?: number; address?: string };

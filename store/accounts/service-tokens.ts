@@ -100,10 +100,7 @@ export function isServiceToken(token: string): boolean {
   return token.startsWith(PREFIX);
 }
 
-/**
- * Returns the creator's membership as it is now, with the token's rights. Returns null if the token is revoked, expired
- * or unknown, its entity is inactive, or its creator is no member.
- */
+/** Returns the creator's membership as it is now, with the token's rights; null for any token that does not hold. */
 export async function findServiceTokenOwner(
   db: Queryable,
   token: string,

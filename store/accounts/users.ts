@@ -67,10 +67,7 @@ export async function lockUserByEmail(tx: Queryable, email: string): Promise<Use
   return readRow<User>(await tx.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1) FOR SHARE`, [email]));
 }
 
-/**
- * Locks a user and their membership, if the password is still the one that was checked; they stay until the transaction
- * ends.
- */
+/** Locks a user and their membership. Null if the password is no longer the one that was checked. */
 export async function lockLogin(tx: Queryable, user: User, entityId: number): Promise<Membership | null> {
   const { rows } = await tx.query<Row<'memberships', 'admin', { rights: Right[] }>>(
     `SELECT m.rights, m.admin FROM users u JOIN memberships m ON m.user_id = u.id

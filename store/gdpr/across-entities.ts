@@ -1,7 +1,4 @@
-/**
- * Privacy requests of all entities: expired and released ones, due mails and digests, archives by their link, figures
- * for metrics.
- */
+/** Privacy requests of all entities: expired or released ones, due mails, archives by their link, figures. */
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
@@ -19,19 +16,13 @@ import {
 /** From this age on, a request counts as near its deadline of 30 days. */
 const NEAR_DEADLINE = `interval '25 days'`;
 
-type RefRow = Row<'gdpr_requests', 'entityId' | 'id' | 'identifier'>;
-
-const toRef = (row: RefRow): JobRef => ({ entityId: row.entityId, jobId: row.id, identifier: row.identifier });
-
-/** Lists expired requests. */
 export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
   // Uses the index gdpr_requests_by_expiry.
-  const rows = readRows<RefRow>(
+  return readRows<JobRef>(
     await db.query(
-      'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100',
+      `SELECT entity_id, id AS job_id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100`,
     ),
   );
-  return rows.map(toRef);
 }
 
 /** Lists deletions that waited for a hold which was released. Their workflows may have missed the signal. */
@@ -46,17 +37,14 @@ export async function listReleased(db: Queryable): Promise<string[]> {
 
 export type DueMail = { entityId: number; jobId: number; kind: GdprMailKind };
 
-/**
- * A mail that no server took is retried while it has recipients: after 2, 4, 8, … minutes, then every 6 hours.
- * Workflows retry their own mails for half an hour before that.
- */
+/** A mail that no server took is retried after 2, 4, 8, … minutes, then every 6 hours. */
 const IS_DUE_AGAIN = `m.mail_state = 'not_sent' AND m.tried_at < now() - least(2 ^ least(m.mail_tries, 9), 360) * interval '1 minute'`;
 /** The sweep mails about a treated request only after this time: its workflow normally does so. */
 const LOST_AFTER = `interval '1 hour'`;
 
 /**
- * Requests with a kind of mail that they are due. A treated request's own workflow mails first, unless the request is
- * unvouched. Uses the indexes gdpr_requests_under_way and gdpr_requests_by_expiry.
+ * Requests with a kind of mail that they are due; a treated one only if its workflow does not mail. Uses the indexes
+ * gdpr_requests_under_way and gdpr_requests_by_expiry.
  */
 export const WITH_MAILS = `(
   SELECT entity_id, id, app_id, identifier, is_unvouched, 'waiting' AS kind FROM gdpr_requests
@@ -68,20 +56,16 @@ export const WITH_MAILS = `(
   UNION ALL SELECT entity_id, id, app_id, identifier, is_unvouched, 'treated' FROM gdpr_requests
     WHERE expires_at > now() AND state = 'treated' AND (is_unvouched OR treated_at < now() - ${LOST_AFTER}) AND NOT skip_email)`;
 
-/**
- * Lists due mails: of requests that wait for approval, whose people are on hold, that are near their deadline, or that
- * are treated. Digests cover unvouched requests. Each entity's next mail comes before the second one of another.
- */
+/** Lists due mails, without those of unvouched requests, which digests cover. The entities take turns. */
 export async function listDueMails(db: Queryable): Promise<DueMail[]> {
-  const rows = readRows<Row<'gdpr_mails', 'entityId'> & Row<'gdpr_requests', 'id'> & { kind: DueMail['kind'] }>(
+  return readRows<DueMail>(
     await db.query(
-      `SELECT r.entity_id, r.id, r.kind FROM ${WITH_MAILS} r
+      `SELECT r.entity_id, r.id AS job_id, r.kind FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
      WHERE NOT r.is_unvouched AND ((m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN}))
      ORDER BY row_number() OVER (PARTITION BY r.entity_id ORDER BY r.id), r.entity_id LIMIT 1000`,
     ),
   );
-  return rows.map(({ entityId, id: jobId, kind }) => ({ entityId, jobId, kind }));
 }
 
 /** Returns the apps with unvouched requests that no digest tells of yet. */
@@ -120,22 +104,13 @@ export type GdprFigures = {
 /** Counts requests under way, by type and state: all, near their deadline, and from devices. */
 export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures> {
   // Uses the index gdpr_requests_under_way.
-  const rows = readRows<
-    Row<'gdpr_requests', 'requestType'> & { state: string; requests: number; nearDeadline: number; fromDevices: number }
-  >(
+  return readRows<GdprFigures[number]>(
     await db.query(
-      `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline,
+      `SELECT request_type AS type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline,
        count(*) FILTER (WHERE source = 'sdk') AS from_devices
      FROM gdpr_requests WHERE ${UNDER_WAY} GROUP BY request_type, state`,
     ),
   );
-  return rows.map(({ requestType: type, state, requests, nearDeadline, fromDevices }) => ({
-    type,
-    state,
-    requests,
-    nearDeadline,
-    fromDevices,
-  }));
 }
 
 /** SQL for archives by their request's identifier, which links and file keys have, and which no other entity shares. */
@@ -144,10 +119,7 @@ const OF_REQUEST = `FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_
 
 export type FoundArchive = { entityId: number; request: Pick<GdprRequest, 'identifier'>; person: GdprPerson };
 
-/**
- * Returns the person of an archive that may be downloaded; null for an unknown or expired request, and for an inactive
- * entity.
- */
+/** Returns the person of an archive that may be downloaded; null if the request has expired or is unknown. */
 export async function findArchive(db: Queryable, identifier: string, ordinal: number): Promise<FoundArchive | null> {
   return readRow(
     await db.query(

@@ -1,7 +1,7 @@
 /** Archives of access requests: begun, recorded, linked, and what their receipt says. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow, readRows, type Row } from '../core/camel-row.ts';
+import { readRow, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -9,7 +9,6 @@ import { holdGdprRequest, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
 import { findRaisedAt } from './tombstones.ts';
 
-/** Returns the prefix of the keys of a request's files. */
 export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string {
   return `access/${request.identifier}/`;
 }
@@ -18,8 +17,8 @@ export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string 
 export type BegunArchive = { person: GdprPerson; key: string };
 
 /**
- * Begins the archive of a request's next person, under a key that cannot be guessed. An earlier attempt can no longer
- * record its archive, and its file is noted for deletion. Returns null if all people are treated. Throws `JobGone`.
+ * Begins the archive of a request's next person, under a key that cannot be guessed; an earlier attempt loses its own.
+ * Returns null if all people are treated. Throws `JobGone`.
  */
 export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive | null> {
   const request = await holdGdprRequest(tx, claim);
@@ -66,28 +65,19 @@ function begunKeys({ entityId, jobId, ordinal, key, generation }: ArchiveKey<str
   return [entityId, jobId, ordinal, key, generation];
 }
 
-/**
- * Returns false once another attempt has begun the archive, or its person was erased. A null key stands for any
- * attempt.
- */
+/** Returns false once another attempt has begun the archive, or its person was erased. Null key: any attempt. */
 export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | null>): Promise<boolean> {
   const { rowCount } = await db.query(`SELECT FROM gdpr_request_people WHERE ${BEGUN}`, begunKeys(begun));
   return rowCount === 1;
 }
 
-/**
- * The answer for a person: an archive, or a sentence. `shown`: number of records, by location; `others`: keyed hashes
- * of other users in these records.
- */
+/** The answer for a person. `shown`: number of records by location; `others`: keyed hashes of users in them. */
 export type Told = { shown: Record<string, number> } & (
   | { archive: { bytes: number; sha256: Buffer; others: Buffer[] }; message: null }
   | { archive: null; message: string }
 );
 
-/**
- * Records the archive and marks its person as treated. Writes nothing if the archive is no longer wanted, or if one of
- * the others was erased meanwhile: then it must be written again.
- */
+/** Records the archive and marks its person as treated. `outdated`: one of the others was erased meanwhile. */
 export async function recordArchive(
   tx: Tx,
   begun: ArchiveKey,
@@ -126,35 +116,21 @@ export async function listAppNames(
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
-/** The receipt's part about an access: which records were shown, and in which archives. */
-export type ShownToPeople = {
-  places: { place: string; shown: number }[];
-  archives: { sha256: string; bytes: number }[];
-};
-
-export async function findShown(tx: Queryable, { entityId, jobId }: JobKey): Promise<ShownToPeople> {
-  const people = readRows<Row<'gdpr_request_people', never, { archiveSha256: Buffer; archiveBytes: number }>>(
-    await tx.query(
-      `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
+/** Returns a receipt's part about an access: which records were shown, and in which archives. */
+export async function findShown(tx: Queryable, { entityId, jobId }: JobKey) {
+  const { rows: archives } = await tx.query<{ sha256: string; bytes: number }>(
+    `SELECT encode(archive_sha256, 'hex') AS sha256, archive_bytes AS bytes FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`,
-      [entityId, jobId],
-    ),
+    [entityId, jobId],
   );
   const { rows: places } = await tx.query<{ place: string; shown: number }>(
     `SELECT place, sum(records::bigint)::bigint AS shown FROM gdpr_request_people p, jsonb_each_text(p.shown) AS of_place (place, records)
      WHERE p.entity_id = $1 AND p.request_id = $2 GROUP BY place ORDER BY place`,
     [entityId, jobId],
   );
-  return {
-    places,
-    archives: people.map(({ archiveSha256: sha256, archiveBytes: bytes }) => ({
-      sha256: sha256.toString('hex'),
-      bytes,
-    })),
-  };
+  return { places, archives };
 }
 
-/** Deletes the ids of a request's people. Call it once all of them are treated. */
 export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobKey): Promise<void> {
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, jobId]);
 }
@@ -162,10 +138,7 @@ export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobK
 /** The parts of a link: request, person, and the archive's key. */
 type ArchiveOf = { request: Pick<GdprRequest, 'identifier'>; person: Pick<GdprPerson, 'ordinal' | 'archive'> };
 
-/**
- * Returns the address of a person's archive, which needs no login and works while the request exists. It is signed with
- * the server's look-up key and holds no id. Null if there is no archive.
- */
+/** Returns the signed address of a person's archive, which needs no login and holds no id; null if there is none. */
 export function archiveUrl(
   publicUrl: string,
   secrets: Secrets,

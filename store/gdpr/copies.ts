@@ -6,10 +6,7 @@ import { syncRecords } from '../syncs/personal-data.ts';
 import type { DeletionRound } from './export-deletions.ts';
 import type { KnownBy, LocationDependencies } from './personal-data-location.ts';
 
-/**
- * Returns the identifiers of syncs with records of these people. Call it before the records are erased. Reads in pages,
- * once for all people: one transaction would take too long.
- */
+/** Returns the syncs with records of these people, before these are erased. Reads in pages, once for all people. */
 export async function findSyncCopies(
   deps: LocationDependencies,
   entityId: number,
@@ -21,10 +18,7 @@ export async function findSyncCopies(
   return found;
 }
 
-/**
- * Stores, for the receipt of a round, which of some syncs write to other systems, deleted ones included: once their
- * records are erased, this cannot be found out. Safe to repeat.
- */
+/** Stores which of some syncs write to other systems, deleted ones included, for the receipt of a round. */
 export async function noteSyncCopies(
   tx: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,
@@ -74,10 +68,7 @@ async function listExported(
   }));
 }
 
-/**
- * Lists former buckets of exporters. Millrace writes lists to an exporter's present bucket only: the owner of a former
- * one must delete the people there.
- */
+/** Lists former buckets of exporters: their owners must delete the people there. */
 async function listFormerBuckets(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,

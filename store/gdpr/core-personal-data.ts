@@ -1,7 +1,4 @@
-/**
- * Locations of personal data in what all features share, which imports no feature: kept replies, unsent mails, files of
- * steps.
- */
+/** Locations of personal data in what all features share: kept replies, unsent mails, files of steps. */
 import { createReadStream } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -71,10 +68,7 @@ async function* listMails(
 
 type ReadMail = { file: string; messageId: string; said: string };
 
-/**
- * Reads a mail; null if the file is gone. Moves a file that is no mail aside and searches it as text, so that it holds
- * up no deletion.
- */
+/** Reads a mail; null if the file is gone. Moves a file that is no mail aside, and searches it as text. */
 async function readMail({ db, outbox, log }: LocationDependencies, key: string): Promise<ReadMail | null> {
   const bytes = await outbox.readAll(key);
   if (bytes === null) return null;
@@ -100,17 +94,12 @@ export async function insertUnreadableMail(db: Queryable, key: string): Promise<
   await db.query('INSERT INTO unreadable_mails (file) VALUES ($1) ON CONFLICT DO NOTHING', [`outbox/${key}`]);
 }
 
-/**
- * Returns whether a mail is an invitation or a password reset for a user of Millrace: a reader of the archive could log
- * in as that user.
- */
+/** Returns whether a mail lets its reader log in as a user of Millrace: an archive leaves it out. */
 function isAboutAccount(messageId: string): boolean {
   return /^<?(?:inv|rst)_/.test(messageId);
 }
 
-/**
- * Returns whether a text outside the database names a person. JSON quotes it, since Postgres refuses some characters.
- */
+/** Returns whether a text names a person. JSON quotes it, since Postgres refuses some characters. */
 async function isTextNaming(db: Queryable, text: string, names: ReturnType<typeof namesOf>): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM (SELECT $4::text AS text) t WHERE $1::integer IS NOT NULL AND ${namedIn('text')}`,
@@ -119,10 +108,7 @@ async function isTextNaming(db: Queryable, text: string, names: ReturnType<typeo
   return rowCount === 1;
 }
 
-/**
- * Returns whether a mail belongs to another entity. A mail's id begins with the identifier of its object; if the object
- * is deleted, the mail may belong to any entity.
- */
+/** Returns whether a mail belongs to another entity. A mail whose object is deleted may belong to any. */
 async function isAnothers(db: Queryable, entityId: number, messageId: string): Promise<boolean> {
   const told = ['imports', 'sync_runs', 'export_runs', 'gdpr_requests', 'gdpr_mails'].map(
     (table) => `SELECT FROM ${table} WHERE identifier = $2 AND entity_id <> $1`,
@@ -144,9 +130,8 @@ const ESCAPED_CHARACTERS = 12;
 type NamingFolder = StepFolder & { files: string[] };
 
 /**
- * Files that steps write beside database and file store. A step that began after the person's tombstones writes nothing
- * about them. Erasure removes the folders of ended processes, and waits for running steps, which remove their own when
- * they end. A command may run for days: its files that name the person are deleted at once.
+ * Files that steps write beside database and file store; none about people with tombstones. Erasure removes folders of
+ * ended processes, and waits for running steps, except commands: these may run for days.
  */
 const scratch: PersonalDataLocation = {
   name: 'scratch/',

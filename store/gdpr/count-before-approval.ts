@@ -16,10 +16,7 @@ const MAX_FILE_BYTES = 64 * 1024 ** 2;
 /** Counts by location; null: not counted, since there are too many bytes to search. */
 export type CountsBeforeApproval = Record<string, number | null>;
 
-/**
- * Returns how many rows and files each location has of the device whose deletion waits for approval. Returns null for
- * any other request: one for a user erases that user's data.
- */
+/** Counts what a waiting deletion of a device erases in each location. Null for any other request. */
 export async function countBeforeApproval(
   deps: Pick<LocationDependencies, 'db' | 'files' | 'secrets'>,
   { entityId, id, type, state, source }: GdprRequest,

@@ -30,10 +30,7 @@ export async function lockAskingDevice(
   return row ? { appId: row.appId, deviceId, gdprApproval: row.gdprApproval } : null;
 }
 
-/**
- * Returns an earlier request of the locked device, for the same user or for itself, that is open or less than a day
- * old. A treated deletion does not count: later data needs a new one.
- */
+/** Returns an earlier request of the locked device for the same, open or of the last day; no treated deletion. */
 export async function findEarlierRequest(
   tx: Tx,
   entityId: number,
@@ -62,10 +59,7 @@ export async function lockDeviceRequests(tx: Tx, entityId: number): Promise<void
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [DEVICE_REQUESTS_LOCK, entityId]);
 }
 
-/**
- * Returns after how many seconds the app's device, and the user in all apps, have made fewer than `most` requests of
- * the type within a day; 0: now.
- */
+/** Returns after how many seconds device and user have fewer than `most` requests of the type a day; 0: now. */
 export async function secondsUntilFewer(
   tx: Tx,
   entityId: number,
@@ -153,9 +147,8 @@ export async function listDeviceRequests(
 const WAITS_AT_MOST = `interval '10 minutes'`;
 
 /**
- * A condition on an accepted request `j`. An unvouched one waits for older unvouched ones and one that runs, and for
- * all other requests of its entity. It does not wait for requests that something keeps: a fault, a hold, or that they
- * were given up.
+ * A condition on an accepted request `j`: an unvouched one waits for older unvouched ones, one that runs, and other
+ * requests of its entity, unless a fault, a hold or giving up keeps these.
  */
 export const HAS_TURN = `(NOT j.is_unvouched OR NOT EXISTS (
   SELECT FROM gdpr_requests o

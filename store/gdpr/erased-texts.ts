@@ -17,11 +17,9 @@ const WORDS_AT_ONCE = 20_000;
 const MAX_WORDS_IN_ALL = 200_000;
 
 /**
- * Returns which of these texts name an erased person, or one who is being erased, with that person's keyed hash, by the
- * text's index: they must not be kept. Call it in the transaction that writes them. While people are being erased, it
- * finds all that their erasure would find. Only hashes are left of those who are gone: `byWords` looks up each word as
- * well. Null stands for a text that could not be searched: for more than MAX_ERASING_IDS, or behind MAX_WORDS_IN_ALL.
- * An empty text names no person.
+ * Returns which texts name an erased person, or one who is being erased, with the keyed hash, by the text's index: they
+ * must not be kept. Call it in the transaction that writes them. `byWords` also looks each word up among the tombstones.
+ * Null: a text could not be searched (MAX_ERASING_IDS, MAX_WORDS_IN_ALL). An empty text names no person.
  */
 export async function findErasedTexts(
   db: Queryable,
@@ -99,10 +97,7 @@ function asUser(customerId: string) {
   return { customerType: 'user_id' as const, customerId };
 }
 
-/**
- * Lists the user ids after `after` of people whose deletion runs and who are not on hold, in order, at most
- * ERASING_IDS_AT_ONCE.
- */
+/** Lists user ids of people whose deletion runs and who are not on hold, in order, after `after`. */
 async function listErasingIds(db: Queryable, entityId: number, after: string): Promise<KnownBy[]> {
   const { rows } = await db.query<Row<'gdpr_identifiers', 'value'>>({
     name: 'list-erasing-ids',

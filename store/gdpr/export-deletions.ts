@@ -49,10 +49,7 @@ const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what
 
 const IDS_OF_A_LIST = 10_000;
 
-/**
- * Inserts a list of these people for each exporter that has ever written files. Deleted exporters have one as well,
- * which cannot be put. A round that has its lists keeps them.
- */
+/** Inserts a list of these people for each exporter that ever wrote files, also deleted ones. Safe to repeat. */
 export async function insertDeletionLists(
   tx: Queryable,
   { secrets }: { secrets: Secrets },
@@ -249,9 +246,7 @@ export async function updateNotified(
   );
 }
 
-/**
- * Records why the bucket did not take the list. `againInMs` null: given up for now; the exporter's next run puts it.
- */
+/** Records why the bucket did not take the list. `againInMs` null: the exporter's next run puts it. */
 export async function updateListError(
   db: Queryable,
   { entityId, id }: ListKey,
@@ -280,8 +275,8 @@ type KeyRow = Row<'data_exporters', 'identifier' | 'deletionKey'> & { isDeleted:
 type Exporter = { entityId: number; id: number };
 
 /**
- * Returns the key, in hexadecimal, under which lists name people in an exporter's bucket. Draws it at the first call.
- * Null: the exporter is deleted. A caller who shows the key writes an audit entry.
+ * Returns the key, in hexadecimal, under which lists name people in an exporter's bucket, and draws it at first. Null:
+ * the exporter is deleted. A caller who shows the key writes an audit entry.
  */
 export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter: Exporter): Promise<string | null> {
   const row = await findRow(tx, exporter);

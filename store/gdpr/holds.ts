@@ -95,10 +95,7 @@ const ownIds = (entityId: string, requestId: string) => `
   FROM gdpr_request_people o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}
   UNION ALL SELECT o.ordinal, o.kind, o.value FROM gdpr_identifiers o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}`;
 
-/**
- * Selects these, and the users of a device that asks for itself, since their data on it is erased as well: a hold on
- * any of these ids keeps the person of this ordinal.
- */
+/** Selects these, and the users of a device that asks for itself, since their data on it is erased as well. */
 const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId, requestId)}
   UNION ALL SELECT o.ordinal, 'user_id', d.user_id
   FROM gdpr_request_people o JOIN gdpr_requests q ON q.entity_id = ${entityId} AND q.id = o.request_id AND q.source = 'sdk'
@@ -119,10 +116,7 @@ export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: nu
 
 export type OpenDeletion = Row<'gdpr_requests', 'identifier', { state: 'accepted' | 'running' }>;
 
-/**
- * Marks requests that waited for a hold as released. The sweep signals their workflows if the server cannot. `tx`
- * releases the hold.
- */
+/** Marks requests that waited for a hold as released: the sweep signals their workflows if the server cannot. */
 export async function noteReleasedHold(tx: Tx, entityId: number, requests: readonly OpenDeletion[]): Promise<void> {
   await tx.query('UPDATE gdpr_requests SET stage = $3 WHERE entity_id = $1 AND identifier = ANY ($2)', [
     entityId,
@@ -135,9 +129,8 @@ export async function noteReleasedHold(tx: Tx, entityId: number, requests: reado
 type OpenPeople = { states: readonly GdprPersonState[]; ids: 'own' | 'holdable' };
 
 /**
- * Locks and lists the open requests that delete any of these people, by a requested or found id, if the person is in
- * one of the states. None of them begins until the transaction ends. Leaves out requests that were given up: if staff
- * start one again, it raises its tombstones and applies holds anew.
+ * Locks and lists open requests that delete any of these people, if the person is in one of the states. None begins
+ * until the transaction ends. Leaves out requests that were given up: they apply holds anew.
  */
 export async function lockOpenDeletions(
   tx: Tx,
@@ -166,11 +159,9 @@ export type WaitingPerson = { ordinal: number; kind: 'hold' | 'restriction'; rea
 /** Lists, for the held people of a request, the oldest hold that keeps each of them. */
 export async function listWaitingPeople(db: Queryable, entityId: number, requestId: number): Promise<WaitingPerson[]> {
   // Uses the keys of the request's people and identifiers; holds are few.
-  const rows = readRows<
-    Row<'gdpr_request_people', 'ordinal'> & Row<'gdpr_holds', 'reason' | 'createdAt'> & { kind: WaitingPerson['kind'] }
-  >(
+  return readRows<WaitingPerson>(
     await db.query(
-      `SELECT DISTINCT ON (held.ordinal) held.ordinal, h.kind, h.reason, h.created_at
+      `SELECT DISTINCT ON (held.ordinal) held.ordinal, h.kind, h.reason, h.created_at AS since
      FROM gdpr_request_people held JOIN (${holdableIds('$1', '$2')}) k USING (ordinal)
        JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind
      WHERE held.entity_id = $1 AND held.request_id = $2 AND held.state = 'held'
@@ -178,15 +169,13 @@ export async function listWaitingPeople(db: Queryable, entityId: number, request
       [entityId, requestId],
     ),
   );
-  return rows.map(({ ordinal, kind, reason, createdAt: since }) => ({ ordinal, kind, reason, since }));
 }
 
 export type Counted = { going: number; held: number };
 
 /**
- * Applies holds: marks people on hold as held and releases the others, unless their erasure has begun. Drops devices
- * that a held person shares with one who is erased, or that others use by now. `tx` holds the request. `refused`:
- * devices with a tombstone of this request, which stay until it is removed; then they are `letIn`.
+ * Applies holds, and drops devices that held and erased people share, or that others use by now. `tx` holds the request.
+ * `refused`: devices with a tombstone of this request, which stay until it is removed; then they are `letIn`.
  */
 export async function applyHolds(
   tx: Tx,
@@ -228,10 +217,7 @@ async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Pr
   return rows.map(({ one, other }) => [one, other]);
 }
 
-/**
- * Marks people on hold as held and releases the others, unless their erasure has begun. Returns the number of each.
- * `tx` holds the request.
- */
+/** Marks people as held or pending, unless their erasure has begun, and counts both. `tx` holds the request. */
 async function updateHeld(
   tx: Tx,
   { entityId, jobId: id }: JobKey,
@@ -255,9 +241,8 @@ async function updateHeld(
 }
 
 /**
- * Drops devices and their tokens from people whose erasure has not begun: devices that others use by now, or that held
- * and erased people share. Returns devices with a tombstone of this request, which stay for now: their tombstones must
- * be removed first; then they are `letIn`.
+ * Drops devices and their tokens that others use by now, or that held and erased people share. Returns devices with a
+ * tombstone of this request, which stay until it is removed; then they are `letIn`.
  */
 async function deleteSharedDevices(
   tx: Tx,

@@ -19,9 +19,8 @@ const PEOPLE_AT_ONCE = 100;
 export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };
 
 /**
- * Collects the ids of a request's people who are not treated: the requested ids, earlier ids that lead to them,
- * directly or through others, their own devices, and the push tokens of these. Keeps what was collected before, and
- * follows it again. Stores claims that it does not follow as left alone.
+ * Collects the ids of people who are not treated: requested and earlier ids, their own devices, and these devices' push
+ * tokens. Keeps what was collected before. Stores claims that it does not follow as left alone.
  */
 export async function collectIdentifiers(
   db: Database,
@@ -85,8 +84,8 @@ export async function listIdentifiers(db: Queryable, entityId: number, requestId
 }
 
 /**
- * Lists the ids of one person of a request, without devices that another person of the request uses: rows without a
- * user on these may be the other's. An id that belongs to two people of the request leads to the ids of both.
+ * Lists the ids of one person, without devices that another person of the request uses: rows without a user on these
+ * may be the other's. An id that belongs to two people of the request leads to the ids of both.
  */
 export async function listIdentifiersOf(
   db: Queryable,
@@ -155,10 +154,7 @@ type Some = { entityId: number; requestId: number; ordinals: number[] };
 
 const STAGES = [collectUserIds, collectDevices, collectTokens];
 
-/**
- * Follows aliases from the requested ids until no new id is found. An id that belongs to a person already stays with
- * that person.
- */
+/** Follows aliases until no new id is found. An id of a person stays with that person. */
 async function collectUserIds(tx: Tx, some: Some): Promise<number> {
   await deleteLeft(tx, some);
   let added = await insertAsked(tx, some);
@@ -199,8 +195,8 @@ async function insertAsked(tx: Tx, { entityId, requestId, ordinals }: Some): Pro
 }
 
 /**
- * A condition: several users came from the id of alias `u`, so it may be a shared device's or a guest account's. The id
- * counts as one person's only if all these users are in the request, and are one person if the request is for access.
+ * A condition: several users came from the id of alias `u`. It counts as one person's only if all these users are in
+ * the request, and are one person if the request is for access.
  */
 const IS_EVERYBODYS = `EXISTS (
   SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = u.previous_id AND o.user_id <> u.user_id AND ${COUNTS('o')}
@@ -211,7 +207,7 @@ const IS_EVERYBODYS = `EXISTS (
 
 /**
  * Follows aliases from and to these ids, by both indexes of user_aliases: earlier ids if the alias counts, later ones
- * if staff have confirmed it. Stores the others as left alone, with the reason.
+ * if staff have confirmed it. Stores the others as left alone.
  */
 async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId[]): Promise<FoundId[]> {
   const { rows } = await tx.query<FoundId>(
@@ -249,9 +245,8 @@ async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId
 }
 
 /**
- * Collects devices that only people of the request use, in any app, and devices that said themselves that their id came
- * before a person's: the word of another device says nothing about a device with the same id. Each statement looks up
- * given keys: the planner's statistics of new tables mislead joins.
+ * Collects devices that only people of the request use, and devices that said themselves that their id came before a
+ * person's. Each statement looks up given keys: the planner's statistics of new tables mislead joins.
  */
 async function collectDevices(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;

@@ -1,6 +1,4 @@
-/**
- * Links between ids, for staff: what a request collects or leaves alone and on whose word, and decisions on aliases.
- */
+/** Links between ids, for staff: listed with their reasons, previewed, and decided on. */
 import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -8,8 +6,8 @@ import type { GdprIdentifier } from './identifiers.ts';
 import { insertGdprRequest } from './requests.ts';
 
 /**
- * An id that is linked to a person of a request, and why. `leftAlone` null: it belongs to them. `said`: which device of
- * which app first claimed an alias. `via` null: the id that led there was erased.
+ * An id that is linked to a person, and why. `leftAlone` null: it belongs to them. `said`: which device of which app
+ * first claimed an alias. `via` null: the id that led there was erased.
  */
 export type Link = Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'via'> & {
   id: string;

@@ -27,7 +27,7 @@ export async function upsertGdprMail(
 /** Records that a mail has no recipients now, so that the next search for due mails passes it over. */
 export async function updateNoRecipients(tx: Queryable, entityId: number, mailId: number): Promise<void> {
   await tx.query(
-    `UPDATE gdpr_mails SET mail_state = 'not_sent', mail_tries = mail_tries + 1, tried_at = now(), mail_reason = 'there is nobody to tell'
+    `UPDATE gdpr_mails SET mail_state = 'not_sent', mail_tries = mail_tries + 1, tried_at = now(), mail_reason = 'no recipient may see such requests'
      WHERE entity_id = $1 AND id = $2 AND coalesce(mail_state, 'not_sent') = 'not_sent'`,
     [entityId, mailId],
   );
@@ -38,10 +38,7 @@ const MAY_BE_TOLD = `(u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`;
 /** Maximum number of recipients of a mail to all members who may see requests. */
 const MAX_RECIPIENTS = 100;
 
-/**
- * Lists the members with some addresses, compared without case, who may see requests; without addresses, the first who
- * may.
- */
+/** Lists the members who may see requests: those with some addresses, compared without case, or the first. */
 export async function listMembersToNotify(
   db: Queryable,
   entityId: number,
@@ -81,10 +78,7 @@ export async function updateRecipients(
   );
 }
 
-/**
- * Returns the address of the user who made the request, or its service token. Null if there is none, or if they may no
- * longer see such requests: the mail leads to the data.
- */
+/** Returns the address of the requester, or the service token's creator; null if they may not see requests. */
 export async function findRequesterEmail(
   db: Queryable,
   { entityId, requester }: Pick<GdprRequest, 'entityId' | 'requester'>,
@@ -109,7 +103,7 @@ const OF_APP = `gdpr_mails m JOIN gdpr_requests r ON r.entity_id = m.entity_id A
   WHERE m.entity_id = $1 AND r.app_id IS NOT DISTINCT FROM $2::integer AND r.is_unvouched`;
 
 /** Adds an app's due mails to its next digest, unless the app had one within the last hour. */
-export async function gatherDigest(
+export async function upsertDigest(
   tx: Tx,
   { entityId, appId }: { entityId: number; appId: number | null },
 ): Promise<void> {
@@ -138,10 +132,7 @@ export async function gatherDigest(
 
 export type DigestEntry = { mailId: number; kind: GdprMailKind; request: GdprRequest };
 
-/**
- * Lists the entries of a digest in the order of requests, without those that staff have decided on or released
- * meanwhile.
- */
+/** Lists the entries of a digest in order, without those that staff have decided on or released meanwhile. */
 export async function listDigestEntries(db: Queryable, { entityId, id }: Digest): Promise<DigestEntry[]> {
   return readRows<RequestColumns & { mailId: number; mailKind: GdprMailKind }, DigestEntry>(
     await db.query(

@@ -9,28 +9,23 @@ const standsIn = (text: string) =>
   `CASE WHEN position(named.part IN ${text}) > 0 THEN (${text}) COLLATE "default" ~ named.pattern END`;
 
 /**
- * Returns a condition: one of the ids stands in a text as a word of its own. The statement's $2 and $3 are what
- * `namesOf` gives. The part spares nearly all texts the pattern, since Postgres caches few patterns; CASE keeps the
- * order, which AND does not. A text that was erased already names no person.
+ * Returns a condition: one of the ids (`namesOf` as $2 and $3) stands in a text as a word of its own. The part spares
+ * most texts the pattern, since Postgres caches few patterns; CASE keeps the order, which AND does not.
  */
 export const namedIn = (text: string) => `(${text} <> '${ERASED}' AND EXISTS (
   SELECT FROM unnest($2::text[], $3::text[]) AS named (part, pattern)
   WHERE ${standsIn(text)}))`;
 
 /**
- * Returns SQL for the keyed hash of the first person who owns the row by `isOwn`, a condition on `named.id` and
- * `named.type`, or else of the first one who stands in one of the texts. The statement's parameters are what
- * `textNames` gives.
+ * Returns SQL for the keyed hash of the first person who owns the row by `isOwn`, or else stands in one of the texts.
+ * `isOwn` is over `named.id` and `named.type`; the parameters are what `textNames` gives.
  */
 export const hashOfNamed = (texts: string[], isOwn: string) => `(
   SELECT named.hash FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) WITH ORDINALITY
     AS named (part, pattern, id, type, hash, ordinal)
   WHERE (${isOwn}) OR ${texts.map(standsIn).join(' OR ')} ORDER BY (${isOwn}) DESC NULLS LAST, named.ordinal LIMIT 1)`;
 
-/**
- * Returns the first parameters of a statement with `namedIn`: the entity, a part and a pattern of each id that is
- * vouched for.
- */
+/** Returns the first parameters of a statement with `namedIn`, for ids that are vouched for. */
 export function namesOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
   const vouched = people.filter(isVouchedFor).map(({ customerId }) => customerId);
   return [entityId, vouched.map(longestPart), vouched.map(patternOf)];
@@ -86,10 +81,7 @@ function longestPart(id: string): string {
 /** Escapes of JSON or of an address that may precede a word, though they end with a letter or digit. */
 const ESCAPE_BEFORE = String.raw`\\[bfnrt]|\\u00[01][0-9A-Fa-f]|%[0-9A-Fa-f]{2}`;
 
-/**
- * Returns a regular expression for Postgres that finds an id as it is, in CSV, in JSON, in JSON within JSON, and in an
- * address.
- */
+/** Returns a pattern for Postgres that finds an id as it is, in CSV, in JSON (also nested), and in an address. */
 function patternOf(id: string): string {
   return `(^|[^[:alnum:]_]|${ESCAPE_BEFORE})${[...id].map(asWritten).join('')}($|[^[:alnum:]_])`;
 }

@@ -1,7 +1,4 @@
-/**
- * Builder of locations that are partitioned by month, whose rows name a user or a device: counts and erases them by
- * partition.
- */
+/** Builder of locations that are partitioned by month: counts and erases them by partition, within memory and time. */
 import { type Database, read, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { listPartitions, nameOf, type Partition } from '../tracking/event-partitions.ts';
@@ -23,10 +20,7 @@ const ROWS_OF_A_SLICE = 15_000;
 /** How long counting a slice should take. */
 const LOOK_MS = 1_000;
 
-/**
- * Number of users and devices in the first slice of a partition, and how much larger a slice may be than the one
- * before.
- */
+/** Number of people in a partition's first slice, and how much larger a slice may be than the one before. */
 const FIRST_SLICE = 100;
 const GROWTH = 16;
 
@@ -45,10 +39,7 @@ type RowsInPartitions = Omit<RowsOfPeople, 'found' | 'emptied'> &
     name: Partition['table'];
   };
 
-/**
- * Makes a location of a partitioned table with user_id and a column `byDevice`. `time`: the column behind these in
- * their indexes, if there is one.
- */
+/** Makes a location of a partitioned table. `time`: the column behind user and device in their indexes, if any. */
 export function partitionsOfPeople<const D extends RowsInPartitions>(
   described: D & ColumnsOfItsTable<D>,
 ): ErasingLocation;
@@ -88,10 +79,7 @@ type NamedPartition = { name: string; table: Partition['table'] };
 /** `last` and `at`: the id and the time of the last row of the batch. */
 type Batch = { gone: number; found: number; last: string | null; at: string | null };
 
-/**
- * Uses both indexes in one bitmap: each page is read once, in the order of the pages, whether the row is found by user
- * or device.
- */
+/** Uses both indexes in one bitmap: each page is read once, in the order of the pages. */
 const BY_BITMAP = ['seqscan', 'indexscan'].map((way) => `SET LOCAL enable_${way} = off`).join(';');
 
 /** Without parallel workers: the query ends before they would start. */
@@ -102,9 +90,8 @@ const rowsOf = ({ byDevice }: PeopleOfPartitions) =>
     OR ${byDevice} = ANY ($4::text[]))`;
 
 /**
- * Deletes rows partition by partition, in slices of the people that have about a batch of rows each. Then counts each
- * slice while its pages are in memory: that marks the entries of the indexes as dead, and spares later scans these
- * pages.
+ * Deletes rows in slices of the people with about a batch of rows each. Then counts each slice while its pages are in
+ * memory: that marks index entries as dead, and spares later scans these pages.
  */
 async function eraseFromPartitions(deps: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
   let total = 0;
@@ -138,8 +125,8 @@ async function listNames(db: Database, { table }: PeopleOfPartitions): Promise<s
 }
 
 /**
- * Runs `work` on slices of users and devices. A user's devices lie about as far along as the user, so that most slices
- * have both. `work` returns by how much the next slice may be larger.
+ * Runs `work` on slices of users and devices, most with both: a user's devices lie about as far along. `work` returns
+ * by how much the next slice may be larger.
  */
 async function inSlices(
   people: PeopleOfPartitions,
@@ -241,8 +228,8 @@ function scansOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfParti
 }
 
 /**
- * Deletes in batches along an index. Each continues where the last one ended, id by id and by time: none reads again
- * what is dead, and may still be for hours while a session reads an old snapshot.
+ * Deletes in batches along an index. Each continues where the last one ended: none reads dead rows again, which may
+ * stay for hours while a session reads an old snapshot.
  */
 async function eraseAlong(
   { db, tally }: Needed,

@@ -10,17 +10,16 @@ export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
 }
 
 /**
- * Returns whether free texts are searched for the id: staff or a user token named it, or staff confirmed it. Anybody
- * who has an app's key can make up a device with its push token, or claim an earlier user id, with the id of somebody
- * else.
+ * Returns whether free texts are searched for the id: staff, a user token or a System of Records vouches for it. Anybody
+ * with an app's key can make up a device, or claim an earlier user id, with the id of somebody else.
  */
 export function isVouchedFor({ customerType, isClaimed }: KnownBy): boolean {
   return customerType === 'user_id' && isClaimed !== true;
 }
 
 /**
- * Returns the ids by which rows that Systems of Records brought are found: not a device that asks for itself, which has
- * sent none of these, nor an earlier user id that an SDK claims.
+ * Returns the ids by which rows of Systems of Records are found: not a device that asks for itself, nor an earlier
+ * user id that an SDK claims.
  */
 export function knownToSors<T extends KnownBy>(people: readonly T[]): (T & Person)[] {
   const whole = new Set(idsOfType(people, 'whole_device'));

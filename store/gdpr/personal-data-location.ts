@@ -8,10 +8,9 @@ import type { Secrets } from '../core/secrets.ts';
 import type { Tables } from '../schema.ts';
 
 /**
- * An id of a person; locations get all ids of all people. A row that knows the type of its id matches ids of that type
- * only; a free text, which knows none, matches ids that are vouched for (`isVouchedFor`). `whole_device`: a device asks
- * for all that it has sent, under any name; it comes beside the `device_id`. `isClaimed`: a user id that rests on an
- * SDK's word alone.
+ * An id of a person; locations get all ids of all people. Rows with typed ids match that type only, free texts the ids
+ * that are vouched for (`isVouchedFor`). `whole_device`, beside the `device_id`: a device asks for all that it has sent.
+ * `isClaimed`: a user id that rests on an SDK's word alone.
  */
 export type KnownBy = {
   customerType: CustomerType | 'push_token' | 'whole_device';
@@ -30,9 +29,7 @@ export type LocationDependencies = {
   tally?: Tally;
   /** The erasure that asks. Without it a location counts everything. */
   erasure?: Erasure;
-  /**
-   * Texts, push tokens and feeds from then on are not counted: these people are kept out of them (`findErasedTexts`).
-   */
+  /** Later texts, push tokens and feeds are not counted: they leave these people out (`findErasedTexts`). */
   writtenBefore?: Date | null;
   /** A point at which a test may end the process. */
   boundary?: (name: string) => void;

@@ -14,9 +14,7 @@ import { coreData } from './core-personal-data.ts';
 import { gdprData } from './personal-data.ts';
 import { type ErasingLocation, type PersonalDataLocation, TABLES_OF_FILES } from './personal-data-location.ts';
 
-/**
- * The names of all locations, in the order of erasure. A new table or file area joins here, or `withoutPersonalData`.
- */
+/** All locations in the order of erasure. A new table or file area joins here, or `withoutPersonalData`. */
 const ORDER =
   `attribute_values attribute_change_log customers dry_run_sets dry_run_ids feed_requests imports/ sync_batches
   sync_pinned_batches sync_records sync_runs syncs sync_log import_errors session_heads sessions events locations funnels
@@ -25,10 +23,7 @@ const ORDER =
   gdpr_identifiers gdpr_left_identifiers gdpr_request_people gdpr_holds scratch/ audit_log tombstones tombstone_batches
   gdpr_receipts`.split(/\s+/);
 
-/**
- * The locations that must be erased before a location, and why. While one of these fails, the location waits; all
- * others are erased.
- */
+/** Locations that must be erased before a location: while one of these fails, it waits. */
 const AFTER: Record<string, readonly string[]> = {
   // A customer is added for each entry of the log.
   customers: ['attribute_change_log'],
@@ -78,10 +73,7 @@ export function toErase({ name }: ErasingLocation): LocationToErase {
   return { name, after: AFTER[name] ?? [] };
 }
 
-/**
- * Lists the locations that may have something of an entity's people: each area of files, and each table with a row of
- * the entity.
- */
+/** Lists the locations that may have something of an entity's people: file areas, and tables with rows. */
 export async function listLocations(db: Queryable, entityId: number): Promise<LocationToErase[]> {
   const isArea = ({ name }: ErasingLocation) => name.endsWith('/');
   const tables = erasingLocations.filter((location) => !isArea(location));

@@ -1,6 +1,4 @@
-/**
- * Locations of personal data in privacy requests themselves: their people, ids, archives, holds, tombstones, receipts.
- */
+/** Locations of personal data in privacy requests: people, ids, archives, holds, tombstones, receipts. */
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
@@ -21,10 +19,7 @@ import {
 import { KEPT_FOR } from './request-record.ts';
 import { keyedHashes, rowsOfCustomers } from './rows-of-people.ts';
 
-/**
- * People of requests, from $1 the entity, $2 user ids, $3 device ids. Uses the indexes gdpr_people_by_user and
- * gdpr_people_by_device.
- */
+/** People of requests, of $1 the entity, by gdpr_people_by_user ($2) and gdpr_people_by_device ($3). */
 const IN_REQUESTS = `gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
   WHERE p.entity_id = $1 AND (p.user_id = ANY ($2::text[]) OR p.user_id IS NULL AND p.device_id = ANY ($3::text[]))`;
 
@@ -107,10 +102,7 @@ const END_WAITING = `WITH waiting AS MATERIALIZED (
       AND (o.request_id, o.ordinal) NOT IN (SELECT request_id, ordinal FROM theirs))`;
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
 
-/**
- * Devices' archives that show records of these people, whose keyed hashes are $4. Archives from versions that did not
- * record this count as well.
- */
+/** Devices' archives with records of these people (hashes $4), or from versions that did not record this. */
 const SHOWING_THEM = `gdpr_request_people p WHERE p.entity_id = $1 AND p.archive_key IS NOT NULL AND p.state = 'treated'
   AND coalesce(p.archive_others && $4::bytea[], p.user_id IS NULL)
   AND NOT (coalesce(p.user_id = ANY ($2::text[]), p.device_id = ANY ($3::text[])))`;
@@ -239,10 +231,7 @@ type IdsOfRequests = DescribedLocation & {
   shown: string;
 };
 
-/**
- * Makes a location of ids, each with the id that led to it. Erasure deletes the person's rows and empties `via` of
- * others.
- */
+/** Makes a location of ids. Erasure deletes the person's rows, and empties `via` of others. */
 function idsOfRequests<const D extends IdsOfRequests>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 function idsOfRequests({ own, ledTo, parameters, shown, ...described }: IdsOfRequests): ErasingLocation {
   const { name } = described;
@@ -269,8 +258,8 @@ function idsOfRequests({ own, ledTo, parameters, shown, ...described }: IdsOfReq
 }
 
 /**
- * Rows that may be erased: of access requests, and of people whose deletion has not begun. A deletion that has begun
- * finds its people by these rows until it ends.
+ * Rows that may be erased: of access requests, and of people whose deletion has not begun. A running deletion finds its
+ * people by these rows.
  */
 const ERASABLE = `(r.request_type = 'access' OR i.origin <> 'asked' AND EXISTS (
     SELECT FROM gdpr_request_people p
@@ -309,10 +298,7 @@ const gdprIdentifiers = idsOfRequests({
   shown: 'origin',
 });
 
-/**
- * Ids that are linked to people of requests, and were left alone: they may belong to others. Uses the indexes
- * gdpr_left_identifiers_by_value and gdpr_left_identifiers_by_via.
- */
+/** Ids that were left alone. Uses the indexes gdpr_left_identifiers_by_value and gdpr_left_identifiers_by_via. */
 const gdprLeftIdentifiers = idsOfRequests({
   name: 'gdpr_left_identifiers',
   columns: 'kind, value, via',

@@ -10,10 +10,7 @@ import { HOLD_RELEASED, type GdprRequest, KEPT_FOR, type RequestColumns, toGdprR
 /** The kind of job of both types of request, which share a table. */
 const REQUEST: JobKind = 'delete';
 
-/**
- * Claims a request as `claimJob` does, also a treated one. Returns null also for one that waits for approval, was
- * declined, or has to wait for its turn: its stage says so.
- */
+/** Claims a request as `claimJob` does, also a treated one. Null also for one that waits or was declined. */
 export async function claimRequest(db: Database, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
   return write(db, async (tx) => {
     const row = (await hasTurn(tx, ref)) ? await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId) : null;
@@ -73,10 +70,7 @@ export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): 
   );
 }
 
-/**
- * Stores that a location could not be erased, and why, without values; `since` stays that of the first failure. Throws
- * `JobGone`.
- */
+/** Stores why a location could not be erased; `since` stays that of the first failure. Throws `JobGone`. */
 export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
   await updateJob(
     db,
@@ -102,8 +96,8 @@ export async function deleteLocationFault(
 }
 
 /**
- * Adds to the count of rows or files erased in a location, in the transaction that erases them. Throws `JobGone`, which
- * rolls that back. Changes no indexed column, so that the row stays in its page.
+ * Adds to the count of a location, in the transaction that erases. Throws `JobGone`, which rolls that back. Changes no
+ * indexed column, so that the row stays in its page.
  */
 export async function addErased(tx: Queryable, key: JobKey, location: string, rows: number): Promise<void> {
   if (rows === 0) return;
@@ -118,8 +112,8 @@ export async function addErased(tx: Queryable, key: JobKey, location: string, ro
 }
 
 /**
- * Returns what locations need to know about an erasure. `begins`: files are about to be erased, after the tables that
- * they are built from; the time then stays the same until one of these tables has something again. Throws `JobGone`.
+ * Returns what locations need to know about an erasure. `begins`: files are erased next; the time then stays until a
+ * table that they are built from has something again. Throws `JobGone`.
  */
 export async function findErasure(db: Database, key: JobKey, begins = false): Promise<Erasure> {
   return write(db, async (tx) => {
@@ -172,10 +166,7 @@ export async function findErasingSince(
   return rows[0]?.erasingSince ?? null;
 }
 
-/**
- * Marks the round's people as treated and deletes their ids. Begins another round if people are left; returns whether
- * none are. `tx` holds the request.
- */
+/** Marks the round's people as treated, and begins another round if people are left. `tx` holds the request. */
 export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Promise<{ isLast: boolean }> {
   const { rows } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now()

@@ -35,8 +35,7 @@ const FILES_AT_ONCE = 16;
 
 /**
  * Makes database and file store agree on tombstones: for each person the newest batch counts. Requests the deletion of
- * erased people who came back with the database. A later start completes what a killed process has left. Runs before
- * anything is served; costs a listing if nothing is to do.
+ * erased people who came back. Runs before anything is served; a later start completes what a killed one has left.
  */
 export async function reconcileTombstones({ db, files, secrets }: Dependencies): Promise<Reconciled> {
   const session = await db.connect();
@@ -239,8 +238,8 @@ const JSON_TEXTS = [
   .join('\n  UNION ALL ');
 
 /**
- * Finds people who were erased after the backup that the database went back to, by hashing every id there is. Inserts
- * deletion requests for them, which the sweep starts, and returns how many they are. `session` may take its time.
+ * Finds erased people who came back with a backup, by hashing every id there is. Inserts deletion requests for them,
+ * and returns how many they are. `session` may take its time.
  */
 async function eraseRestoredPeople({ db, secrets }: Omit<Dependencies, 'files'>, session: Tx): Promise<number> {
   const rows = readRows<Row<'tombstone_batches', 'entityId'> & { keys: string[] }>(
@@ -369,9 +368,7 @@ async function insertRequests(tx: Tx, entityId: number, found: Person[], keys: s
   ]);
 }
 
-/**
- * Counts the people who came back and are not erased yet, and their requests. Uses the index gdpr_requests_under_way.
- */
+/** Counts the people who came back and are not erased yet. Uses the index gdpr_requests_under_way. */
 export async function countRestoredPeople(db: Queryable): Promise<{ people: number; requests: number }> {
   const { rows } = await db.query<{ people: number; requests: number }>(
     `SELECT count(*) AS people, count(DISTINCT (r.entity_id, r.id)) AS requests

@@ -22,10 +22,7 @@ type ShownRows = DescribedLocation & { shown: string };
 export type RowsOfPeople = ShownRows & {
   /** The primary key behind the entity. */
   key: string;
-  /**
-   * A query for the keys of people's rows, each once, from $1 the entity, $2 user ids, $3 device ids, $4 devices that
-   * ask for all that they sent, and $5 user ids that are vouched for.
-   */
+  /** Query for the keys of people's rows, each once, from the parameters of `rowIdsOf`. */
   found: string;
   /** Columns that erasure sets in the row `r` instead of deleting it; $6 has the hashes of the users of $2. */
   emptied?: string;
@@ -82,10 +79,7 @@ export const USER_SUBJECTS = `ARRAY(SELECT 'u' || id FROM unnest($2::text[]) AS 
 export const DEVICE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($3::text[]) AS p (id))`;
 export const WHOLE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($4::text[]) AS p (id))`;
 
-/**
- * Returns a query for the rows that a table with user_id and device_id has of people: of most devices only rows without
- * a user. No row is in two of its parts.
- */
+/** Returns a query for people's rows, each once: of a device only rows without a user, unless it asks for all. */
 export function byUserOrDevice(
   table: string,
   key: string,

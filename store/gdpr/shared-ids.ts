@@ -7,27 +7,18 @@ import type { Secrets } from '../core/secrets.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
 import type { Person } from './tombstones.ts';
 
-/**
- * A condition: the alias counts. Staff have confirmed it, or a device that alone had used the earlier id said so and
- * staff have not refused it.
- */
+/** A condition: the alias counts. Staff confirmed it, or the only device with the earlier id said so. */
 export const COUNTS = (alias: string) =>
   `(${alias}.decision = 'confirmed' OR ${alias}.decision IS NULL AND ${alias}.witnessed)`;
 
-/**
- * A condition: a System of Records other than an app's knows the earlier id of the alias `u`, so it belongs to a
- * customer.
- */
+/** A condition: a custom or global System of Records knows the earlier id of the alias `u`. */
 export const IS_CUSTOMER = `EXISTS (
   SELECT FROM systems_of_records s CROSS JOIN LATERAL (
     SELECT FROM attribute_values v
     WHERE v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = u.previous_id AND v.customer_type = 0 LIMIT 1) AS known
   WHERE s.entity_id = $1 AND s.type <> 'app' AND s.deleted_at IS NULL)`;
 
-/**
- * Returns which of some devices another person uses. People of the request who are erased together with the device's
- * person do not count: either all are held, or none.
- */
+/** Returns which devices another person uses, except people of the request who are erased or held together. */
 export async function listShared<T extends FoundId>(
   tx: Queryable,
   entityId: number,

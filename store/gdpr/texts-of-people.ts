@@ -19,10 +19,7 @@ import type { Secrets } from '../core/secrets.ts';
 /** The value before all values of a key's column, by its type. */
 const LEAST = { integer: '0', text: '', timestamptz: '-infinity', bigint: '0', bytea: String.raw`\x` };
 
-/**
- * Conditions and expressions are over the columns, and over what `textNames` gives: $2 and $3 for `namedIn`, $4 the
- * ids, $5 their types, $6 their keyed hashes.
- */
+/** Expressions are over the columns and what `textNames` gives. */
 type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   /** The columns that may tell something about the person, if these are not `texts`. */
   columns?: string;
@@ -46,10 +43,7 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   emptied?: string;
   /** The condition on rows that erasure may change now. */
   changeable?: string;
-  /**
-   * The column with the time of the transaction that wrote a row: `findErasedTexts` keeps erased people out of later
-   * ones.
-   */
+  /** The column with the start of the row's transaction: later rows leave erased people out (`findErasedTexts`). */
   writtenAt?: string;
   rowsAtOnce?: number;
 };
@@ -68,9 +62,8 @@ export const replacedIn = (text: string, by = `'${ERASED}'`) =>
   `${text} = CASE WHEN ${namedIn(text)} THEN ${by} ELSE ${text} END`;
 
 /**
- * Makes a location of texts. All texts of the entity are searched once, in pages along the primary key, for all people
- * together; the few rows that may name a person are then queried with the names that may stand in them. Ids that are
- * not vouched for match by their type alone.
+ * Makes a location of texts. Searches all texts of the entity in pages, once for all people; queries the few rows that
+ * may name a person with these names. Ids that are not vouched for match by their type alone.
  */
 export function textsOfPeople<const D extends TextsOfPeople>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 export function textsOfPeople(texts: TextsOfPeople): ErasingLocation {
@@ -141,10 +134,7 @@ type TextNames = [
   hashes: Buffer[],
 ];
 
-/**
- * Returns `namesOf` for all ids, with part and pattern NULL for an id that is not vouched for, and the ids, their types
- * and keyed hashes.
- */
+/** Returns the entity, parts and patterns of vouched ids (else NULL), all ids, their types and keyed hashes. */
 function textNames(secrets: Secrets, entityId: number, people: readonly KnownBy[]): TextNames {
   const names = people.map((known) => namesOf(entityId, [known]));
   return [
@@ -236,10 +226,7 @@ async function* listPages(
   }
 }
 
-/**
- * Counts texts that hold an id, by the record that they belong to: an archive tells no more of texts that may be about
- * others.
- */
+/** Counts texts that hold an id, by the record that they belong to. */
 export class TextMatches {
   readonly #counts = new Map<string | null, number>();
 

@@ -18,8 +18,8 @@ const HASHES_A_BATCH = 10_000;
 const TRIES = 20;
 
 /**
- * Raises tombstones. Once it returns, neither a merge nor a backup brings these people back: the file store has the
- * hashes before the database. Passes tombstones that are new to `note`. Returns since when all of them stand.
+ * Raises tombstones, in the file store before the database: neither a merge nor a backup brings these people back.
+ * Passes new tombstones to `note`. Returns since when all of them stand.
  */
 export async function raiseTombstones(
   { db, files }: Dependencies,
@@ -39,10 +39,8 @@ export async function raiseTombstones(
 }
 
 /**
- * Removes tombstones, and passes the removed ones, maybe none, to `note` in the same transaction, which may still
- * refuse. `choose` says which may be removed, while no other tombstone is raised or removed. Returns how many were. The
- * file store follows the database: a process that is killed in between keeps a person out rather than letting one in
- * unnoticed; a repeat makes up for it.
+ * Removes tombstones, and passes the removed ones to `note` in the same transaction, which may still refuse. `choose`
+ * says which may be removed. The file store follows: a process killed in between keeps a person out; a repeat mends it.
  */
 export async function readmit(
   { db, files }: Dependencies,
@@ -199,10 +197,7 @@ export async function listRaised(
   return rows.map(({ kind, value }) => ({ customerType: kind, customerId: value }));
 }
 
-/**
- * Lists the hashes that no other request needs: none erases the person now, and none has a receipt for it since the
- * tombstone was raised. `tx` has locked the entity's batches.
- */
+/** Lists hashes that no other request needs: none erases the person, or has since. `tx` has locked the batches. */
 export async function listNotErased(tx: Tx, { entityId, jobId }: Of, people: readonly Hashed[]): Promise<Buffer[]> {
   // Uses the index gdpr_receipts_by_subject, and the identifiers of the few requests under way.
   const { rows } = await tx.query<{ hash: Buffer }>(

@@ -13,10 +13,7 @@ export async function hasErased(tx: Queryable, entityId: number): Promise<boolea
   return rows.length > 0;
 }
 
-/**
- * Returns which of these people are erased, as `personKey` → keyed hash. Calls `people` only if the entity has erased
- * anyone.
- */
+/** Returns the erased of these people, as `personKey` → keyed hash. Calls `people` only if there may be some. */
 export async function findErased(
   tx: Queryable,
   secrets: Secrets,
@@ -55,10 +52,7 @@ export function personKey({ customerType, customerId }: Person): string {
   return `${customerType}/${customerId}`;
 }
 
-/**
- * Inserts tombstones: from the commit on, no merge brings these people back. A restored backup does: see
- * `raiseTombstones`. Returns those that are new.
- */
+/** Inserts tombstones, and returns the new ones: from the commit on, no merge brings these people back. */
 export async function insertTombstone(tx: Queryable, entityId: number, ...customerHashes: Buffer[]): Promise<Buffer[]> {
   const rows = readRows<Row<'tombstones', 'customerHash'>>(
     await tx.query(

@@ -91,7 +91,9 @@ describe('millrace users', () => {
   it('withdraws an invitation, and says in a line what is wrong', async () => {
     await millrace(['users', 'invite', 'x@example.com']);
     expect(await millrace(['users', 'withdraw', 'x@example.com'])).toEqual({ status: 0, out: '', err: '' });
-    expect((await millrace(['users', 'withdraw', 'x@example.com'])).err).toBe('Nobody is invited as x@example.com.\n');
+    expect((await millrace(['users', 'withdraw', 'x@example.com'])).err).toBe(
+      'There is no invitation of x@example.com.\n',
+    );
     expect((await millrace(['users', 'invite', 'x@example.com', '--rights', 'fly'])).err).toContain(
       'fly is no right. There are: apps,',
     );
