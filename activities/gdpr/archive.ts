@@ -14,7 +14,6 @@ import type { Files } from '../../store/core/files.ts';
 export type Archived = {
   bytes: number;
   sha256: Buffer;
-  /** How many records there are, by location. */
   shown: Record<string, number>;
   /** The other users whose records it has. */
   others: string[];
@@ -102,14 +101,12 @@ async function* zipped(json: AsyncGenerator<string>, rest: () => Promise<Rest>):
   }
 }
 
-/** A location, and its records of the person. */
 export type ExportedLocation = { name: string; records: AsyncIterable<Record<string, unknown>> };
 
 /** Maximum number of records that the page shows of a location, and of characters of their JSON. */
 const SHOWN_RECORDS = 1_000;
 const SHOWN_CHARS = 512 * 1024;
 
-/** How many characters are written at once. */
 const PIECE = 64 * 1024;
 
 /**
@@ -147,7 +144,6 @@ async function* archiveJson(
   yield `${piece}},"counts":${JSON.stringify(countsOf(sections))}}\n`;
 }
 
-/** How many records each location has. */
 function countsOf(sections: PageSection[]): Record<string, number> {
   return Object.fromEntries(sections.map(({ location, total }) => [location, total]));
 }
@@ -166,7 +162,6 @@ function opening({ request, person, company, madeAt, ids, fileRecipients }: Arch
   }).slice(0, -1);
 }
 
-/** How many rows are written at once. */
 const ROWS_AT_ONCE = 500;
 /** The column for values with names that others chose, as JSON. */
 const OTHER_FIELDS = 'other_fields';
@@ -191,7 +186,6 @@ class ArchiveTables {
     if (table.rows.length >= ROWS_AT_ONCE) await flush(table);
   }
 
-  /** Writes the rest, and returns the files. */
   end(): Promise<{ name: string; path: string }[]> {
     this.#ending = this.#flushAll();
     return this.#ending;

@@ -21,7 +21,7 @@ import {
   collectIdentifiersToShow,
   discardRequest,
   inGdprSlot,
-  listPendingIdentifiers,
+  listPending,
   recordError,
   startNextUnvouched,
 } from './request-steps.ts';
@@ -46,7 +46,6 @@ type Pass = { erased: number; survivors: number };
 
 type Collected = Counted & { added: number };
 
-/** Stores the ids that lead to the people, and applies holds. */
 async function collectIdentifiers(deps: Dependencies, claim: JobClaim): Promise<Collected> {
   const { added } = await collectIdentifiersToShow(deps, claim);
   const { going, held } = await settleHolds(deps, claim, false);
@@ -143,7 +142,7 @@ function hashed(deps: Dependencies, entityId: number, people: readonly Person[])
 /** Lists the occupied locations in the order of erasure. Stores which syncs have copies of the people. */
 async function listLocations(deps: Dependencies, claim: JobClaim): Promise<registry.LocationToErase[]> {
   await progress.updateStage(deps.db, claim, 'erasing');
-  await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
+  await noteCopies(deps, claim, chunksOf((await listPending(deps.db, claim)).identifiers));
   return registry.listLocations(deps.db, claim.entityId);
 }
 
@@ -154,7 +153,7 @@ async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string):
   await throwIfOver(deps, claim);
   return inGdprSlot(deps, claim, 'erasing', async () => {
     try {
-      const rows = await eraseAt(deps, claim, location, chunksOf(await listPendingIdentifiers(deps.db, claim)));
+      const rows = await eraseAt(deps, claim, location, chunksOf((await listPending(deps.db, claim)).identifiers));
       deps.boundary(`gdpr: erased ${name}`);
       await progress.deleteLocationFault(deps.db, claim, name);
       return rows;
@@ -167,7 +166,7 @@ async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string):
 /** Lists the locations that still have something of the pending people, or that could not be scanned. */
 function listSurvivors(deps: Dependencies, claim: JobClaim): Promise<registry.LocationToErase[]> {
   return inGdprSlot(deps, claim, 'looking again', async () => {
-    const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
+    const chunks = chunksOf((await listPending(deps.db, claim)).identifiers);
     const left: ErasingLocation[] = [];
     const survivors: Record<string, number> = {};
     const writtenBefore = await progress.findErasingSince(deps.db, claim);
@@ -300,7 +299,7 @@ function chunksOf(identifiers: (KnownBy & { ordinal: number })[]): KnownBy[][] {
 /** Stores the lists for exporters, while the people's ids are known. */
 async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
   await progress.updateStage(deps.db, claim, TELLING_EXPORTERS);
-  const people = await listPendingIdentifiers(deps.db, claim);
+  const { identifiers: people } = await listPending(deps.db, claim);
   await write(deps.db, async (tx) => {
     const { entityId, identifier: requestIdentifier, round } = await progress.holdGdprRequest(tx, claim);
     await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);

@@ -39,7 +39,6 @@ export async function redactErased(
   });
 }
 
-/** Returns the first field of a record that could not be parsed. */
 function firstField(raw: string | null): string {
   return /^"?([^",\r\n]*)/.exec(raw ?? '')![1]!;
 }

@@ -108,16 +108,16 @@ export async function recordError(
   throw error instanceof Refusal ? new OutsideError(cause) : error;
 }
 
-/** Lists the people whose erasure has begun and not ended. */
-export async function listPendingPeople(db: Queryable, { entityId, jobId }: JobClaim): Promise<GdprPerson[]> {
-  const people = await listGdprPeople(db, entityId, jobId);
-  return people.filter(({ state, round }) => state === 'pending' && round !== null);
-}
-
-/** Lists the ids of these people. */
-export async function listPendingIdentifiers(db: Queryable, claim: JobClaim): Promise<GdprIdentifier[]> {
-  const going = new Set((await listPendingPeople(db, claim)).map(({ ordinal }) => ordinal));
-  return (await listIdentifiers(db, claim.entityId, claim.jobId)).filter(({ ordinal }) => going.has(ordinal));
+/** Lists the people whose erasure has begun and not ended, and their ids. */
+export async function listPending(
+  db: Queryable,
+  { entityId, jobId }: JobClaim,
+): Promise<{ people: GdprPerson[]; identifiers: GdprIdentifier[] }> {
+  const all = await listGdprPeople(db, entityId, jobId);
+  const people = all.filter(({ state, round }) => state === 'pending' && round !== null);
+  const pending = new Set(people.map(({ ordinal }) => ordinal));
+  const identifiers = await listIdentifiers(db, entityId, jobId);
+  return { people, identifiers: identifiers.filter(({ ordinal }) => pending.has(ordinal)) };
 }
 
 /** Stores the ids that lead to the people, and returns how many are new. A hold keeps no person from their own data. */

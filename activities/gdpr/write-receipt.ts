@@ -18,7 +18,7 @@ import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.t
 import { forgetVia, type LeftHash, listLeftHashes } from '../../store/gdpr/shared-ids.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { listPendingIdentifiers, listPendingPeople } from './request-steps.ts';
+import { listPending } from './request-steps.ts';
 
 /**
  * Signs what this round erased, and marks its people as treated, in one transaction; the last round ends the request.
@@ -28,9 +28,8 @@ export async function writeReceipt(deps: Dependencies, claim: JobClaim): Promise
   await deleteGoneUnreadableMails(deps.db, deps.files);
   await write(deps.db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
-    const people = request ? await listPendingPeople(tx, claim) : [];
+    const { people, identifiers } = await listPending(tx, claim);
     if (!request || people.length === 0) return;
-    const identifiers = await listPendingIdentifiers(tx, claim);
     const hashes = hashesOf(deps.secrets, request.entityId, identifiers);
     const subjects = await subjectsOf(tx, deps.secrets, request, people, identifiers);
     const keptValues = await recordKeptValues(tx, request, identifiers);

@@ -9,7 +9,6 @@ import { pageOf, pageQuery } from '../core/page.ts';
 export const Enable = z.record(z.enum(RIGHTS), z.boolean()).meta({ id: 'Enable' });
 export type Enable = z.output<typeof Enable>;
 
-/** A user as the admins of one entity see them. */
 export const User = z
   .object({
     id: z.int(),

@@ -112,7 +112,6 @@ const fault = RequestFault.nullable().describe(
   'The oldest fault that delays the request, which Millrace retries; null if there is none',
 );
 
-/** Maximum number of similar ids that a status shows. */
 export const MAX_SIMILAR_IDS = 20;
 
 /** Members of the status of each type of request. */

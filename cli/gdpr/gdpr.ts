@@ -269,7 +269,6 @@ function viewGdpr(client: Client, request: string): Promise<GdprRequest> {
   return client.viewGdprRequest({ params: { request_id: request } });
 }
 
-/** Returns whether the request has ended. */
 function isOver({ state }: GdprRequest): boolean {
   return state === 'treated' || state === 'declined';
 }
@@ -340,7 +339,6 @@ function similarLines(similar: GdprRequest['similar_ids']): string[] {
       ];
 }
 
-/** Describes a person without a result yet. */
 function undecided({ state }: GdprRequest): string {
   if (state === 'declined') return 'declined: nothing was done';
   return state === 'waiting' ? 'waits for approval' : 'pending';

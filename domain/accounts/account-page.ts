@@ -61,7 +61,6 @@ export function linkOnItsWayPage(): string {
   ]);
 }
 
-/** Returns a page with an error and a way back to the form. */
 export function refusedPage(message: string): string {
   return page('This did not work', [`<p>${escaped(message)}</p>`, '<p><a href="">Try again</a></p>']);
 }

@@ -11,7 +11,6 @@ export type PageSection = { location: string; records: Record<string, unknown>[]
 /** An exporter that has put files into a bucket of the company: any of them may name the person. */
 export type FileRecipient = {
   name: string;
-  /** As the API names them. */
   types: string[];
   /** ISO 8601; null: none of its runs succeeded. */
   last_run_at: string | null;
@@ -39,16 +38,13 @@ dt{color:#595959}dd{margin-left:0;white-space:pre-line}dd ul{white-space:normal}
 @media (max-width:30rem){dl{display:block}dd{margin-bottom:.25rem}}
 @media print{body{font-size:10pt;max-width:none;padding:0}h2,h3{break-after:avoid}.entries>li{break-inside:avoid}a{color:inherit}}`;
 
-/** Kinds of ids, in words. */
 const KINDS: Record<string, string> = {
   user_id: 'user',
   device_id: 'device',
   push_token: 'address for messages to a device',
 };
 
-/** Maximum number of characters of a value in the page. */
 const MAX_CHARS = 2_000;
-/** Depth from which a value is shown as JSON. */
 const MAX_DEPTH = 8;
 
 /** Returns the page of an archive for its person: one file, without scripts, that loads nothing. */
@@ -157,7 +153,6 @@ function sentencePart(words: LocationWords, record: Record<string, unknown>, par
   return `<em>${part.parts.map((inner) => sentencePart(words, record, inner)).join('')}</em>`;
 }
 
-/** Returns a member of a record as its words show it. */
 function shown(words: LocationWords, name: string, value: unknown): string {
   const { values, kind } = fieldOf(words, name) ?? {};
   const code = numberText(value) ?? value;

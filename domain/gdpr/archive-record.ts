@@ -9,10 +9,8 @@ export type ShownWith = {
   ids: Record<CustomerType, ReadonlySet<string>>;
 };
 
-/** Replaces another person's id. */
 const ANOTHER = 'another person';
 
-/** Returns a record as an archive's files have it. */
 export function archiveRecord(
   words: LocationWords,
   record: Record<string, unknown>,

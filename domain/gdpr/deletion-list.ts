@@ -5,7 +5,6 @@ import { type Sign, signDocument } from '../core/signed-document.ts';
 
 const hmac = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The instruction to the reader of the bucket. */
 const RULE =
   'Delete all rows of these user_id and device_id that are from before erased_at, whenever they are loaded. An id is ' +
   "HMAC-SHA-256 over its UTF-8 bytes, in lower-case hexadecimal; the key is the 32 bytes of the exporter's deletion_key.";
@@ -14,7 +13,6 @@ const unsigned = z.object({
   version: z.literal(1),
   exporter: z.string(),
   entity: z.string(),
-  /** Identifier of this list. */
   list: z.string(),
   request: z.string(),
   erased_at: z.iso.datetime(),

@@ -9,7 +9,6 @@ export type GdprReport = {
   kind: GdprMailKind;
   identifier: string;
   type: 'access' | 'delete';
-  /** Made from a device. */
   isFromDevice: boolean;
   /** How many people it has, and how many of them are on hold. */
   people: number;

@@ -19,7 +19,6 @@ export type FieldKind = 'json' | 'app' | 'person' | 'day';
 export type Field = {
   label: string;
   kind?: FieldKind;
-  /** Codes in words. */
   values?: Readonly<Record<string, string>>;
   /** Only for programs: the page leaves it out. */
   isTechnical?: true;

@@ -5,7 +5,6 @@ import { SYNC_WORDS, VALUE_WORDS } from './words-of-values.ts';
 
 export { type LocationWords, type Topic, TOPICS };
 
-/** Words by the name of the location. */
 const WORDS: ReadonlyMap<string, LocationWords> = new Map(
   Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...MESSAGE_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }),
 );
@@ -15,13 +14,11 @@ export function locationWords(location: string): LocationWords {
   return WORDS.get(location) ?? { title: location, topic: 'origin', about: '', fields: {} };
 }
 
-/** Returns the words for a field; undefined: it has none. */
 export function fieldOf({ fields }: LocationWords, name: string): Field | undefined {
   const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
   return typeof field === 'string' ? { label: field } : field;
 }
 
-/** Returns the name that a person reads before a field's value; without words, the field's own name. */
 export function fieldLabel(words: LocationWords, name: string): string {
   return fieldOf(words, name)?.label ?? name;
 }

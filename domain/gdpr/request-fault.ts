@@ -13,7 +13,6 @@ type Faults = {
   givenUpAt: Date | null;
 };
 
-/** Returns all faults of a request, the oldest first. */
 export function faultsOf({ stage, fault, faultSince, locationFaults, givenUpAt }: Faults): RequestFault[] {
   const whole = fault === null ? [] : [{ location: null, since: faultSince ?? new Date(0), reason: fault }];
   const atLocations = Object.entries(locationFaults).map(([location, { since, reason }]) => ({

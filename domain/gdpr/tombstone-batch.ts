@@ -3,7 +3,6 @@ export type TombstoneBatchKind = 'raised' | 'readmitted';
 
 /** Tombstones that were raised or removed together, as the file store has them. Names no person. */
 export type TombstoneBatch = {
-  /** The entity's identifier. */
   entity: string;
   kind: TombstoneBatchKind;
   /** To the millisecond. Of two batches of an entity that name the same hash, the later one counts. */

@@ -202,7 +202,6 @@ export const APP_WORDS = {
   },
 } satisfies Record<string, LocationWords>;
 
-/** Words for messages to a person. */
 export const MESSAGE_WORDS = {
   attempts: {
     title: 'Messages to your devices',

@@ -101,7 +101,6 @@ export const VALUE_WORDS = {
   },
 } satisfies Record<string, LocationWords>;
 
-/** Words for syncs. */
 export const SYNC_WORDS = {
   sync_records: {
     title: 'Transferred records',

@@ -55,7 +55,6 @@ export async function countAttempt(db: Queryable, subject: AttemptSubject): Prom
     refuse(429, 'too_many_requests', `${words}: try again in ${waitSeconds} s`, { retry_after: waitSeconds });
 }
 
-/** Counts an attempt, and returns whether it is within the limit. */
 export async function isWithinLimit(db: Queryable, subject: AttemptSubject): Promise<boolean> {
   const { attempts } = await insertAttempt(db, subject);
   return attempts <= LIMITS[subject.kind].max;

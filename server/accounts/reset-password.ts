@@ -40,7 +40,6 @@ export async function confirmReset(
   );
 }
 
-/** Writes an audit entry in each of the account's entities. */
 async function auditReset(tx: Tx, userId: number, address: string): Promise<void> {
   const user = (await findUser(tx, userId))!;
   for (const entityId of await listEntityIdsOf(tx, userId)) {

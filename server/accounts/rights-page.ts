@@ -19,7 +19,6 @@ effect at once. Admins [manage users and rights](users.md) by \`/api/users\`, an
 The last column names what a call writes into the audit log: its \`action\` and \`subject_kind\` there. A read that shows nothing
 secret may write none.`;
 
-/** Returns the page about rights and the audit log, in Markdown. */
 export function rightsPage(operations: readonly Operation[]): string {
   return [
     INTRODUCTION,

@@ -170,7 +170,6 @@ function showMember(member: Member): api.User {
   };
 }
 
-/** Refuses to take away rights that the caller does not have. */
 function refuseTaking({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
   const missing = before.find((right) => !after.includes(right) && !rights.has(right));
   if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);
@@ -220,7 +219,6 @@ async function refuseLastAdmin(tx: Queryable, entityId: number, member: Member):
   }
 }
 
-/** Refuses rights that the caller does not have, unless the user has them already. */
 export function refuseGiving({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
   const missing = after.find((right) => !before.includes(right) && !rights.has(right));
   if (missing) refuse(403, 'forbidden', `Only who has the right ${missing} can give it`);

@@ -161,7 +161,6 @@ export const gdprRoutes: Route[] = [
 
 type Asked = Circumstances & { body: api.NewGdprRequest; caller: Caller; keepReply: KeepReply };
 
-/** The path of the status, by the type of the request. */
 const STATUS = { access: '/api/gdpr_request/export', delete: '/api/gdpr_request/delete' };
 
 /** Inserts a request with an audit entry for each person, and starts its workflow. The response names no person. */

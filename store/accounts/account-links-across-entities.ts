@@ -3,7 +3,6 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Invitation } from './invitations.ts';
 
-/** Returns the open invitation of a link, if its entity is active. */
 export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): Promise<Invitation | null> {
   // Uses the index invitations_by_token.
   return readRow<Invitation>(
@@ -23,7 +22,6 @@ const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
   OR (mail_state = 'sending' AND tried_at < now() - interval '5 minutes'))`;
 
-/** Lists invitations whose mail is due, oldest first. */
 export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
   return readRows<Invitation>(
     await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`),
@@ -40,7 +38,6 @@ export async function deleteResetsWithoutAccount(db: Queryable): Promise<void> {
 /** `userId` is null until the address is looked up. */
 export type DueReset = { id: number; identifier: string; email: string; userId: number | null; address: string | null };
 
-/** Lists resets whose mail is due, oldest first. */
 export async function listDueResets(db: Queryable): Promise<DueReset[]> {
   return readRows<Row<'password_resets', 'id' | 'identifier' | 'email' | 'userId' | 'address'>>(
     await db.query(

@@ -23,7 +23,6 @@ export function insertAuditEntry(db: Queryable, entityId: number, entry: AuditEn
   return insertAuditEntries(db, entityId, [entry]);
 }
 
-/** Appends several entries in one statement. */
 export async function insertAuditEntries(db: Queryable, entityId: number, entries: AuditEntry[]): Promise<void> {
   const column = <T>(read: (entry: AuditEntry) => T) => entries.map(read);
   await db.query(
@@ -56,7 +55,6 @@ export type StoredAuditEntry = Row<
   actorName: string | null;
 };
 
-/** A missing member filters nothing. */
 export type AuditFilter = {
   from?: Date | undefined;
   till?: Date | undefined;

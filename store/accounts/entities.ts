@@ -50,7 +50,6 @@ export async function insertEntity(
   return updateEntity(tx, secrets, id, changes);
 }
 
-/** Changes the given members and leaves the rest. */
 export async function updateEntity(
   tx: Queryable,
   secrets: Secrets,
@@ -77,7 +76,6 @@ export async function updateEntity(
   return toEntity(secrets, rows[0]!);
 }
 
-/** Finds an entity by identifier or integer id. */
 export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
   const rows = readRows<Entity>(
     await db.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]),
@@ -93,7 +91,6 @@ export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
 
-/** Lists a page of all entities in the order of their ids, for superadmins. */
 export async function listEntities(
   db: Queryable,
   secrets: Secrets,
@@ -126,7 +123,6 @@ export async function findControlGroup(db: Queryable, entityId: number): Promise
   return rows[0]!;
 }
 
-/** Lists the entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
   const rows = readRows<Entity>(
     await db.query(

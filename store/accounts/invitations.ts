@@ -48,7 +48,6 @@ export async function insertInvitation(
   );
 }
 
-/** Lists a page of open invitations, oldest first. */
 export async function listInvitations(
   db: Queryable,
   entityId: number,
@@ -85,7 +84,6 @@ export async function resendInvitation(
   );
 }
 
-/** Withdraws an open invitation; returns null if there is none. */
 export async function deleteInvitation(
   tx: Queryable,
   entityId: number,

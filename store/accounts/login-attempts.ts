@@ -5,7 +5,6 @@ import type { Queryable } from '../core/database.ts';
 
 const [QUARTER, HOUR, DAY] = [15 * 60, 3_600, 86_400];
 
-/** Kinds of attempts, with the length of their windows. */
 const WINDOW_SECONDS = {
   account: QUARTER,
   address: QUARTER,

@@ -10,7 +10,6 @@ export type Member = Row<'users', 'id' | 'uid' | 'email' | 'firstName' | 'lastNa
 const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.superadmin, m.rights, m.admin
   FROM memberships m JOIN users u ON u.id = m.user_id`;
 
-/** Lists a page of the entity's users in the order of their ids. */
 export async function listMembers(
   db: Queryable,
   entityId: number,
@@ -28,7 +27,6 @@ export async function countMembers(db: Queryable, entityId: number): Promise<num
   return rows[0]!.count;
 }
 
-/** Finds a member by uid or integer id. */
 export async function findMember(db: Queryable, entityId: number, user: string): Promise<Member | null> {
   return readRow<Member>(
     await db.query(`${MEMBERS} WHERE m.entity_id = $1 AND (u.uid = $2 OR u.id::text = $2)`, [entityId, user]),

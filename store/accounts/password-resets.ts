@@ -25,7 +25,6 @@ export async function deletePasswordReset(tx: Queryable, id: number): Promise<vo
   await tx.query('DELETE FROM password_resets WHERE id = $1', [id]);
 }
 
-/** Returns the account that an open link resets. */
 export async function findResetUser(db: Queryable, tokenHash: Buffer): Promise<number | null> {
   // Uses the index password_resets_by_token.
   const rows = readRows<Row<'password_resets', 'userId'>>(

@@ -95,7 +95,6 @@ export async function revokeServiceToken(
   return rowCount === 1;
 }
 
-/** Returns whether a token is a service token, by its prefix. */
 export function isServiceToken(token: string): boolean {
   return token.startsWith(PREFIX);
 }

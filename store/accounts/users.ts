@@ -57,7 +57,6 @@ export async function findUser(db: Queryable, userId: number): Promise<User | nu
   return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE id = $1`, [userId]));
 }
 
-/** Compares e-mail addresses without case. */
 export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
   return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1)`, [email]));
 }
@@ -85,7 +84,6 @@ export type UserChanges = {
   superadmin?: boolean | undefined;
 };
 
-/** Changes the given members and leaves the rest. */
 export async function updateUser(tx: Queryable, userId: number, changes: UserChanges): Promise<void> {
   await tx.query(
     `UPDATE users SET email = coalesce($2, email), first_name = coalesce($3, first_name),
@@ -102,7 +100,6 @@ export async function updateUser(tx: Queryable, userId: number, changes: UserCha
   );
 }
 
-/** Lists the ids of the entities that a user belongs to. */
 export async function listEntityIdsOf(db: Queryable, userId: number): Promise<number[]> {
   const memberships = readRows<Row<'memberships', 'entityId'>>(
     await db.query('SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id', [userId]),

@@ -13,7 +13,6 @@ export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string 
   return `access/${request.identifier}/`;
 }
 
-/** A person whose archive is being written, and its key. */
 export type BegunArchive = { person: GdprPerson; key: string };
 
 /**
@@ -104,7 +103,6 @@ export async function recordArchive(
   return 'recorded';
 }
 
-/** Returns the entity's apps, by their internal ids. */
 export async function listAppNames(
   db: Queryable,
   entityId: number,

@@ -10,7 +10,6 @@ import { isCustomer } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
 
-/** A round of a deletion request. */
 export type DeletionRound = { entityId: number; requestIdentifier: string; round: number };
 
 /** A list of people to delete from what an exporter has exported. */
@@ -37,7 +36,6 @@ export type ExportDeletion = Row<
     fault: string | null;
   }
 > & {
-  /** Number of ids in the list. */
   ids: number;
 };
 
@@ -131,7 +129,6 @@ function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
   return { user_id: of('user_id'), device_id: of('device_id') };
 }
 
-/** Lists the lists of a round that are due. */
 export async function listDueLists(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,
@@ -193,7 +190,6 @@ export async function listLeftLists(
   );
 }
 
-/** Lists the newest first. */
 export async function listDeletions(
   db: Queryable,
   entityId: number,
@@ -233,7 +229,6 @@ export async function raiseTries(
   );
 }
 
-/** Records that the list is in the bucket, and deletes its hashes. */
 export async function updateNotified(
   db: Queryable,
   { entityId, id }: ListKey,

@@ -102,7 +102,6 @@ const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId,
     JOIN device_users d ON d.entity_id = ${entityId} AND d.${OF_ANY_APP} AND d.device_id = o.device_id
   WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId} AND o.user_id IS NULL`;
 
-/** Lists the ordinals of a request's people with a hold on any of their ids. */
 export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: number): Promise<number[]> {
   await tx.query(LOOK_UP_BY_KEY);
   // Holds are few.

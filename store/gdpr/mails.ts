@@ -147,7 +147,6 @@ export async function listDigestEntries(db: Queryable, { entityId, id }: Digest)
   );
 }
 
-/** Stores the recipients of a digest in its requests. */
 export async function updateDigestRecipients(
   tx: Queryable,
   { entityId, id }: Digest,

@@ -70,7 +70,6 @@ export function customerKeys(entityId: number, people: readonly KnownBy[]): unkn
   return [entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => customerType)];
 }
 
-/** Returns the keyed hashes of people's ids. */
 export function hashesOf(secrets: Secrets, entityId: number, people: readonly KnownBy[]): Buffer[] {
   return people
     .filter(isCustomer)

@@ -82,7 +82,6 @@ export async function updateLocationFault(db: Queryable, key: JobKey, location: 
   );
 }
 
-/** Clears the fault of a location, if it has one. */
 export async function deleteLocationFault(
   db: Queryable,
   { entityId, jobId, generation }: JobKey,
@@ -188,7 +187,6 @@ export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Pr
   return { isLast: rowCount === 0 };
 }
 
-/** Marks the request as treated, and keeps it for another week. Does nothing for an ended one. */
 export async function treatRequest(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + ${KEPT_FOR}, updated_at = now(),

@@ -285,7 +285,6 @@ async function findSought({ session, secrets }: Search, entityId: number): Promi
   return [...found.values()];
 }
 
-/** Yields the rows in pages. */
 async function* readOnce<Row extends object>(
   session: Tx,
   entityId: number,

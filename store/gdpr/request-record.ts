@@ -58,7 +58,6 @@ export type GdprPerson = Row<
   'ordinal' | 'userId' | 'deviceId' | 'subject' | 'state' | 'treatedAt' | 'round' | 'message'
 > & { archive: { key: string; bytes: number; sha256: Buffer } | null };
 
-/** Columns of gdpr_requests. */
 export type RequestColumns = Omit<GdprRequest, 'type' | 'requester'> &
   Row<'gdpr_requests', 'requestType' | 'requesterKind' | 'requesterId'>;
 
@@ -71,7 +70,6 @@ export function toGdprRequest({
   return { ...request, type, requester: { kind, id } };
 }
 
-/** Columns of gdpr_request_people. */
 export type PersonColumns = Omit<GdprPerson, 'archive'> &
   Row<'gdpr_request_people', 'archiveKey' | 'archiveBytes' | 'archiveSha256'>;
 

@@ -29,7 +29,6 @@ export type NewGdprRequest = {
   people: readonly Pick<GdprPerson, 'userId' | 'deviceId'>[];
 };
 
-/** Inserts a request and its people in one statement. */
 export async function insertGdprRequest(
   tx: Queryable,
   entityId: number,
@@ -87,7 +86,6 @@ export async function findGdprRequest(
   );
 }
 
-/** Returns a request, expired or not. */
 export async function findGdprRequestById(db: Queryable, entityId: number, id: number): Promise<GdprRequest | null> {
   return readRow(
     await db.query('SELECT * FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]),
@@ -95,7 +93,6 @@ export async function findGdprRequestById(db: Queryable, entityId: number, id: n
   );
 }
 
-/** Lists the people in the order of the request. */
 export async function listGdprPeople(db: Queryable, entityId: number, requestId: number): Promise<GdprPerson[]> {
   return readRows(
     await db.query('SELECT * FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal', [
@@ -111,7 +108,6 @@ export type GdprFilter = { type: GdprRequestType | null; state: GdprRequestState
 const FILTERED = `r.entity_id = $1 AND ($2::text IS NULL OR r.request_type = $2) AND ($3::text IS NULL OR r.state = $3)
   AND ($4::text IS NULL OR r.source = $4) AND ${SHOWN}`;
 
-/** Lists the newest first. */
 export async function listGdprRequests(
   db: Queryable,
   entityId: number,

@@ -98,7 +98,6 @@ export const HASH_OF_USER = `coalesce((SELECT decode(p.hash, 'hex') FROM unnest(
 type RowsOfCustomers = ShownRows & {
   /** The condition on the row `r`; without it, `customer_id` and `customer_type` decide. $1 is the entity. */
   where?: string;
-  /** The condition's parameters. */
   parameters?: (entityId: number, people: KnownBy[]) => unknown[];
   /** Tables that an archive shows beside the row. */
   joins?: string;

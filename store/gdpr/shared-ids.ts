@@ -97,7 +97,6 @@ export async function listIdsToRaise(db: Queryable, entityId: number, requestId:
 /** An id, and the ordinal of its person in the request. */
 export type FoundId = Row<'gdpr_identifiers', 'ordinal'> & { value: string };
 
-/** An id with the id that led to it. */
 export type LinkedId = FoundId & { via: string };
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };

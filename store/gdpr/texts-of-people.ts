@@ -25,7 +25,6 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   columns?: string;
   /** The primary key behind the entity. */
   keys: Record<string, keyof typeof LEAST>;
-  /** The columns in which an id may stand. */
   texts: readonly string[];
   /** All texts of a row that may name a person, as one; NULL: the row names none. */
   text?: string;
@@ -39,7 +38,6 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   own?: { condition: string; shown: string };
   /** The record that a row belongs to, as a text: all that an archive says of rows that are not the person's own. */
   within: string;
-  /** Columns that erasure sets in a row instead of deleting it. */
   emptied?: string;
   /** The condition on rows that erasure may change now. */
   changeable?: string;
@@ -48,7 +46,6 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   rowsAtOnce?: number;
 };
 
-/** How many rows are searched at once. */
 const PAGE = 1_000;
 /** Maximum number of pairs of a row and a name in a statement: a pattern costs some microseconds. */
 const PAIRS = 20_000;

@@ -117,7 +117,6 @@ export async function lockBatches(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [BATCHES_LOCK, entityId]);
 }
 
-/** Lists which of these tombstones are missing. */
 export async function listMissingTombstones(db: Queryable, entityId: number, hashes: Buffer[]): Promise<Buffer[]> {
   const { rows } = await db.query<{ hash: Buffer }>(
     `SELECT DISTINCT hash FROM unnest($2::bytea[]) AS hash
@@ -154,7 +153,6 @@ function tombstoneBatchKey(entity: string, madeAt: Date): string {
 
 type Of = Pick<JobKey, 'entityId' | 'jobId'>;
 
-/** A person's id with its keyed hash. */
 export type Hashed = Person & { hash: Buffer };
 
 const GIVEN = `unnest($3::text[], $4::text[], $5::text[]) AS given (kind, value, hash)`;
