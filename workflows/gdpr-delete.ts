@@ -26,7 +26,7 @@ import {
   WAITS_OF_A_RUN,
 } from './job-steps.ts';
 
-// The steps have the names of their functions in activities/gdpr and store/gdpr; histories keep those before a colon.
+// A search for a step's name finds it in activities/gdpr and store/gdpr. Histories keep the names before a colon.
 const {
   claimDeletion: claimRequest,
   olderWriters: waitForOlderWriters,

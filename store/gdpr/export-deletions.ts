@@ -47,7 +47,7 @@ const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what
 
 const IDS_OF_A_LIST = 10_000;
 
-/** Inserts a list of these people for each exporter that ever wrote files, also deleted ones. Safe to repeat. */
+/** Inserts a list of these people for each exporter that ever wrote files (`listForExporters`). Safe to repeat. */
 export async function insertDeletionLists(
   tx: Queryable,
   { secrets }: { secrets: Secrets },
@@ -229,6 +229,7 @@ export async function raiseTries(
   );
 }
 
+/** Records that the list is in the bucket (`tellExporters`), and deletes its hashes. */
 export async function updateNotified(
   db: Queryable,
   { entityId, id }: ListKey,

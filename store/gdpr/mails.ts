@@ -6,7 +6,7 @@ import { type Digest, WITH_MAILS } from './across-entities.ts';
 import { lockDeviceRequests } from './device-requests.ts';
 import { type GdprRequest, type RequestColumns, toGdprRequest } from './request-record.ts';
 
-/** Returns the mail of a kind of a request, and inserts its row at the first call. */
+/** Returns the mail of a kind of a request (`mailAboutRequest`), and inserts its row at the first call. */
 export async function upsertGdprMail(
   tx: Queryable,
   { entityId, id, identifier }: Pick<GdprRequest, 'entityId' | 'id' | 'identifier'>,

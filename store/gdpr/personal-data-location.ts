@@ -76,11 +76,11 @@ export type PersonalDataLocation = {
   foundBy: string;
   /** Effect of erasure, in the same way. */
   erasedBy: string;
-  /** Counts rows or files that tell something about any of these people. */
+  /** Counts rows or files that tell something about any of these people (`listSurvivors`). */
   count(deps: LocationDependencies, entityId: number, people: KnownBy[]): Promise<number>;
   /** Yields what an archive shows of them, one record a row. */
   export(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncIterable<Record<string, unknown>>;
-  /** Erases it in bounded batches, and returns how many rows or files changed. Null: nothing here names a person. */
+  /** Erases it in bounded batches (`eraseLocation`), and returns how many rows or files changed. Null: names no one. */
   erase: ((deps: LocationDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
 

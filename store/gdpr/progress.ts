@@ -70,7 +70,7 @@ export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): 
   );
 }
 
-/** Stores why a location could not be erased; `since` stays that of the first failure. Throws `JobGone`. */
+/** Stores why a location could not be erased (`eraseLocation`, `giveUpLocation`). Throws `JobGone`. */
 export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
   await updateJob(
     db,
@@ -135,7 +135,7 @@ export async function findErasure(db: Database, key: JobKey, begins = false): Pr
   });
 }
 
-/** Stores what a scan of all locations found. Throws `JobGone`. */
+/** Stores what a scan of all locations found (`listSurvivors`). Throws `JobGone`. */
 export async function updateSurvivors(db: Queryable, key: JobKey, survivors: Record<string, number>): Promise<void> {
   await updateJob(db, REQUEST, key, 'survivors = $4, looked_at = now()', [JSON.stringify(survivors)]);
 }
@@ -196,7 +196,7 @@ export async function treatRequest(tx: Queryable, entityId: number, id: number):
   );
 }
 
-/** Deletes a request with its people, their ids and its mails. Its archives are deleted after the commit. */
+/** Deletes a request with its people, ids and mails (`discardRequest`). Its archives go after the commit. */
 export async function deleteGdprRequest(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

@@ -12,7 +12,7 @@ const OF_REQUEST = 'SELECT document FROM gdpr_receipts WHERE entity_id = $1 AND 
 const OF_PEOPLE = `FROM gdpr_receipts WHERE entity_id = $1
   AND subjects && ARRAY(SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`;
 
-/** Inserts a round's receipt, once. People find it by its subjects and by `otherHashes`, of their other ids. */
+/** Inserts a round's receipt, once (`writeReceipt`). People find it by its subjects and by `otherHashes`. */
 export async function insertReceipt(
   tx: Queryable,
   secrets: Pick<Secrets, 'sign'>,
