@@ -26,7 +26,7 @@ export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number
 }
 
 /**
- * Returns the least time in ms for which transactions that began before a moment may still commit; 0 once none of them
+ * Returns for how many ms transactions that began before a moment may still commit (`waitForOlderWriters`); 0 if none
  * is left. Age distinguishes one that only reads from one that has not written yet. About transactions of other roles
  * it knows no more than the function above.
  */
