@@ -1,3 +1,4 @@
+/** The workflow of a deletion request; its steps lie in activities/gdpr/gdpr-delete.ts. */
 import {
   ActivityFailure,
   condition,

@@ -1,3 +1,4 @@
+/** The commands of `millrace gdpr` about people: holds on deletion, re-admission, ids and aliases. */
 import { Argument, type Command, Option } from 'commander';
 import type { Client, GdprHold, IdentifierLink } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
@@ -9,7 +10,6 @@ type ReadmitOptions = { file?: string; device?: true };
 
 const DEVICE = ['--device', 'it is the id of a device'] as const;
 
-/** Adds the commands of `millrace gdpr` about people: holds on deletion, re-admission, and their ids. */
 export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
   gdpr
     .command('hold')

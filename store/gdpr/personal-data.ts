@@ -275,7 +275,7 @@ function kindsAndValues(entityId: number, people: readonly KnownBy[]): unknown[]
   ];
 }
 
-/** What running requests have collected. Uses the primary key and the index gdpr_identifiers_by_via. */
+/** Ids that running requests have collected. Uses the primary key and the index gdpr_identifiers_by_via. */
 const gdprIdentifiers = idsOfRequests({
   name: 'gdpr_identifiers',
   columns: 'kind, value, origin, via',

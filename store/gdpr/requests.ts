@@ -165,7 +165,7 @@ export async function updateDecision(
   identifier: string,
   { state, decidedBy }: { state: 'accepted' | 'declined'; decidedBy: number },
 ): Promise<GdprRequest | null> {
-  // Of two decisions at once, the second finds that the request no longer waits.
+  // If two users decide at once, the second finds that the request no longer waits.
   return readRow(
     await tx.query(
       `UPDATE gdpr_requests SET state = $3, decided_by = $4, decided_at = now(), updated_at = now(), given_up_at = NULL,
