@@ -31,7 +31,7 @@ It holds personal data: keep it where no one else can read it, and delete it whe
 `;
 
 /**
- * Puts a person's archive, a ZIP file, into the file store, with a few pieces of it in memory and its tables in `folder`.
+ * Puts a person's archive, a ZIP file, into the file store, with few pieces of it in memory, and tables in `folder`.
  * `isWanted` throws if the archive is no longer wanted. When this ends, all writes to the folder have ended.
  */
 export async function putArchive(

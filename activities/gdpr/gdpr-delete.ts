@@ -1,14 +1,23 @@
-/** The steps that erase: they collect ids, apply holds, raise tombstones, and erase each location until none is left. */
+/** Steps that erase: they collect ids, apply holds, raise tombstones, and erase each location until none is left. */
+import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
+import { findNow, findOlderWritersMs } from '../../store/core/open-window.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
+import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
 import { applyHolds, type Counted } from '../../store/gdpr/holds.ts';
+import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
-import * as tombstones from '../../store/gdpr/tombstone-batches.ts';
 import * as registry from '../../store/gdpr/personal-data-registry.ts';
 import type { LocationToErase } from '../../store/gdpr/personal-data-registry.ts';
 import * as progress from '../../store/gdpr/progress.ts';
+import { listGdprPeople } from '../../store/gdpr/requests.ts';
+import { listIdsToRaise } from '../../store/gdpr/shared-ids.ts';
+import * as tombstones from '../../store/gdpr/tombstone-batches.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
+import { listRunsOfFailed } from '../../store/sends/sends.ts';
+import { cancelSend } from '../../temporal/flows.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -27,16 +36,6 @@ import {
 } from './request-steps.ts';
 import { tellExporters } from './tell-exporters.ts';
 import { writeReceipt } from './write-receipt.ts';
-import { findOlderWritersMs } from '../../store/core/open-window.ts';
-import { hashesOf } from '../../store/gdpr/people-keys.ts';
-import { findNow } from '../../store/gdpr/receipts.ts';
-import { listGdprPeople } from '../../store/gdpr/requests.ts';
-import { listIdsToRaise } from '../../store/gdpr/shared-ids.ts';
-import type { Person } from '../../store/gdpr/tombstones.ts';
-import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
-import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
-import { listRunsOfFailed } from '../../store/sends/sends.ts';
-import { cancelSend } from '../../temporal/flows.ts';
 
 /** Maximum number of people, and of ids, in one statement. */
 const PEOPLE_AT_ONCE = 1_000;

@@ -27,7 +27,7 @@ type SweepDependencies = Pick<
 
 export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) => ({
   /**
-   * Starts, signals, mails about and discards requests, and forgets unreadable mails that staff deleted. If one of these
+   * Starts, signals, mails about and discards requests, and forgets unreadable mails that are gone. If one of these
    * fails, the others go on, and the next sweep tries it again.
    */
   async careForRequests(): Promise<void> {

@@ -18,7 +18,7 @@ const MAX_WORDS_IN_ALL = 200_000;
 
 /**
  * Returns which texts name an erased person, or one who is being erased, with the keyed hash, by the text's index: they
- * must not be kept. Call it in the transaction that writes them. `byWords` also looks each word up among the tombstones.
+ * must not be kept. Call it in the transaction that writes them. `byWords` also looks each word up in tombstones.
  * Null: a text could not be searched (MAX_ERASING_IDS, MAX_WORDS_IN_ALL). An empty text names no person.
  */
 export async function findErasedTexts(

@@ -173,7 +173,7 @@ export async function listWaitingPeople(db: Queryable, entityId: number, request
 export type Counted = { going: number; held: number };
 
 /**
- * Applies holds, and drops devices that held and erased people share, or that others use by now. `tx` holds the request.
+ * Applies holds, and drops devices that held and erased people share, or others use by now. `tx` holds the request.
  * `refused`: devices with a tombstone of this request, which stay until it is removed; then they are `letIn`.
  */
 export async function applyHolds(

@@ -43,7 +43,7 @@ class Looked extends Error {
   override readonly name = 'Looked';
 }
 
-/** Returns what `look` finds once a request has collected its ids, or a waiting one would have. Rolls everything back. */
+/** Returns what `look` finds once a request has collected its ids, or a waiting one would have. Rolls back. */
 export async function previewIdentifiers<T>(
   db: Database,
   entityId: number,

@@ -10,7 +10,7 @@ export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
 }
 
 /**
- * Returns whether free texts are searched for the id: staff, a user token or a System of Records vouches for it. Anybody
+ * Returns whether free texts are searched for the id: staff, a user token or a System of Records vouches. Anybody
  * with an app's key can make up a device, or claim an earlier user id, with the id of somebody else.
  */
 export function isVouchedFor({ customerType, isClaimed }: KnownBy): boolean {

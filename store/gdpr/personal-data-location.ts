@@ -9,7 +9,7 @@ import type { Tables } from '../schema.ts';
 
 /**
  * An id of a person; locations get all ids of all people. Rows with typed ids match that type only, free texts the ids
- * that are vouched for (`isVouchedFor`). `whole_device`, beside the `device_id`: a device asks for all that it has sent.
+ * that are vouched for (`isVouchedFor`). `whole_device`, beside the `device_id`: a device asks for all that it sent.
  * `isClaimed`: a user id that rests on an SDK's word alone.
  */
 export type KnownBy = {
