@@ -31,7 +31,7 @@ import { type Attempt, type ExportJob, findExportJob, type OpenAttempt, openBuck
 import { endExportRun } from './export-end.ts';
 
 /** Returns the key of a window's manifest, which names the files that count. */
-export function manifestKey(folder: string): string {
+function manifestKey(folder: string): string {
   return `${folder}/manifest.json`;
 }
 
@@ -61,12 +61,12 @@ export async function publish(deps: Dependencies, { run, exporter, bucket, defin
 }
 
 /** As it lies in the bucket. */
-export function manifestBody(manifest: ExportManifest): Buffer {
+function manifestBody(manifest: ExportManifest): Buffer {
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 /** Returns a signed list of the files that a run wrote. Its definition is known, and all of it is written. */
-export async function makeManifest(
+async function makeManifest(
   { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>,
   run: ExportRun,
   exporter: string,

@@ -266,7 +266,7 @@ type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
  * Counts the batch that a canceled run had on its way. The outcome of a record that may have left is unknown, and each
  * record says so. If there is none, the next run reads again what was not sent. `tx` holds sync and run.
  */
-export async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
+async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (!pending) return;
   // A sync that has written nothing yet may have got another destination meanwhile, where the keys say nothing.

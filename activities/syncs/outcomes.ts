@@ -149,7 +149,7 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
 }
 
 /** The errors of records that are open for good: not those of an old state. */
-export function errorsOf(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): ImportError[] {
+function errorsOf(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): ImportError[] {
   return records.flatMap(({ error }, index) => (error && outcomes[index] !== 'superseded' ? [error] : []));
 }
 
@@ -164,7 +164,7 @@ export function countRecords(
 }
 
 /** The lines of the first run that a re-drive has settled. */
-export function settledLines(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): number[] {
+function settledLines(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): number[] {
   const isOpen = (outcome: RecordOutcome) => outcome === 'failed' || outcome === 'ignored';
   return records.flatMap(({ rootLine }, index) => (rootLine === null || isOpen(outcomes[index]!) ? [] : [rootLine]));
 }

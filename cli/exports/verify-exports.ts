@@ -150,7 +150,7 @@ export type Verification = { bucket: ExportsBucket; keys: readonly SigningKey[] 
 /** A rerun may replace the manifest while its files are checked; then everything is checked again. */
 const MAX_LOOKS = 3;
 
-export async function verifyWindow(verification: Verification, folder: WindowFolder): Promise<VerifiedWindow> {
+async function verifyWindow(verification: Verification, folder: WindowFolder): Promise<VerifiedWindow> {
   const key = `${folder.path}/manifest.json`;
   for (let look = 1; ; look += 1) {
     const written = await unlessRefused(readText(verification.bucket, key));
@@ -165,7 +165,7 @@ export async function verifyWindow(verification: Verification, folder: WindowFol
   }
 }
 
-export function isWhole({ faults, extra, files }: VerifiedWindow): boolean {
+function isWhole({ faults, extra, files }: VerifiedWindow): boolean {
   return faults.length === 0 && extra.length === 0 && files.every(({ state }) => state === 'ok');
 }
 

@@ -267,7 +267,7 @@ function unknownMembers(value: unknown, path: Path = []): { path: Path; message:
   });
 }
 
-export function sayPath(path: Path): string {
+function sayPath(path: Path): string {
   return path.join('.');
 }
 

@@ -27,7 +27,7 @@ export async function listNamedAttributes(
 }
 
 /** What a row `r` is called. A map of JSON is searched by halves; a join would take twice as long. */
-export function joinNames(named: NamedAttributes): string {
+function joinNames(named: NamedAttributes): string {
   const byId = literal(JSON.stringify(Object.fromEntries(named)));
   return `CROSS JOIN LATERAL (SELECT ${byId}::jsonb -> r.attribute_id::text AS names OFFSET 0) named`;
 }
@@ -50,7 +50,7 @@ const CUSTOMER_TYPE = `CASE r.customer_type ${Object.entries(CUSTOMER_TYPE_CODE)
   .join(' ')} END`;
 
 /** What a row `r` of attribute_values becomes beside its names. */
-export const attributeColumns = ({ format }: ExportScope): string =>
+const attributeColumns = ({ format }: ExportScope): string =>
   selectList(
     'attributes',
     {
