@@ -16,14 +16,10 @@ import { usageListRoutes } from './analytics/usage-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
 import { appGroupRoutes } from './apps/app-groups.ts';
 import { appRoutes } from './apps/apps.ts';
-import { dataCategoryRoutes } from './apps/data-categories.ts';
+import { dataWalletRoutes } from './apps/data-wallet.ts';
 import { labelRoutes } from './apps/labels.ts';
-import { legalTextRoutes } from './apps/legal-texts.ts';
-import { purposeRoutes } from './apps/purposes.ts';
 import { pushCertificateRoutes } from './apps/push-certificates.ts';
-import { recipientRoutes } from './apps/recipients.ts';
 import { userTokenKeyRoutes } from './apps/user-token-keys.ts';
-import { walletSettingsRoutes } from './apps/wallet-settings.ts';
 import { attributeValueRoutes } from './attributes/attribute-values.ts';
 import { customerAttributeRoutes } from './attributes/customer-attributes.ts';
 import { customerProfileRoutes } from './attributes/customer-profiles.ts';
@@ -100,11 +96,7 @@ export const routes: readonly Route[] = [
   ...pushCheckRoutes,
   ...labelRoutes,
   ...eventDefinitionRoutes,
-  ...walletSettingsRoutes,
-  ...legalTextRoutes,
-  ...dataCategoryRoutes,
-  ...recipientRoutes,
-  ...purposeRoutes,
+  ...dataWalletRoutes,
   ...trackingRoutes,
   ...trackingPrivacyRoutes,
   ...callReportRoutes,
