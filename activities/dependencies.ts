@@ -35,7 +35,7 @@ export type Dependencies = {
   countValues: (outcome: 'ok' | 'ignored' | 'failed', values: number) => void;
   /** Aborted when the process drains: a long step ends at its next commit and goes on elsewhere. */
   draining: AbortSignal;
-  /** About so many records of an import are read and merged together. */
+  /** Approximate number of records of an import that are read and merged together. */
   batchRecords: number;
   /** Taken by each step of an import, and of a feed: those of one entity leave slots of their queue to others. */
   takeImportSlot: Semaphore;

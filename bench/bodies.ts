@@ -10,10 +10,7 @@ import { createSor, type RunningService } from './service.ts';
 
 const KIB = 1024;
 const MIB = KIB ** 2;
-/**
- * Requests of each kind in a batch, and batches; fewer than those of unknown write keys that an address has in a
- * minute.
- */
+/** Requests of each kind in a batch, and batches; below the limit of unknown write keys of an address a minute. */
 const REQUESTS = 5;
 const BATCHES = 5;
 
@@ -23,7 +20,7 @@ const filled = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / te
 const numbers = (bytes: number) =>
   `{"customer_attribute_values":[${filled('1e1,', bytes - 100)}1],"sor":"sor_x","api_key":"k"}`;
 
-/** What costs most, as far as we know: each without valid credentials. */
+/** The most expensive requests that we know, all without valid credentials. */
 const DEAREST: Record<string, Sent> = {
   'a login with numbers': { path: '/api/login', body: Buffer.from(numbers(64 * KIB)) },
   'a login that breaks off': { path: '/api/login', body: Buffer.from(`[${filled('1,', 64 * KIB - 2)}`) },
@@ -46,12 +43,12 @@ const DEAREST: Record<string, Sent> = {
 };
 const UNVERIFIED = 'the dearest request without credentials, CPU of the server';
 
-/** Each on a connection of its own, to a service that has just begun: what it compiles for them counts. */
+/** Requests, each on its own connection, to a service that has just started: their compilation counts. */
 const FIRST_REQUESTS = 40;
 const FIRST: Sent = { path: '/v1/batch', body: Buffer.from(`{"batch":[${filled('1e1,', 500 * KIB)}1]}`) };
 const FIRST_TITLE = `the first ${FIRST_REQUESTS} requests of 500 KiB without a key, CPU of the server for each`;
 
-/** CPU of the whole process, what it does by itself taken off. */
+/** Measures the CPU of the whole process, less the service's own work. */
 export const unverified: Line = {
   key: 'unverified',
   titles: () => [FIRST_TITLE, UNVERIFIED],
@@ -60,7 +57,7 @@ export const unverified: Line = {
     const idle = await cpuPerMs(service, () => delay(5_000));
     yield atMost(FIRST_TITLE, 'ms', await cpuOfEach(service, FIRST, FIRST_REQUESTS, idle), 5);
     let [dearest, most] = ['', 0];
-    // What a process that has just begun compiles is no request's.
+    // Warms up, so that compilation counts for no request.
     for (let warm = 0; warm < 30; warm += 1) await post(service, DEAREST['a login with numbers']!, 400);
     for (const [name, sent] of Object.entries(DEAREST)) {
       for (let warm = 0; warm < 3; warm += 1) await post(service, sent, 400);
@@ -79,7 +76,7 @@ export const unverified: Line = {
   },
 };
 
-/** ms a request; the service's own work, of which one batch may meet more than its share, is taken off. */
+/** Returns ms a request, less the service's own work, which one batch may meet by chance. */
 async function cpuOfEach(service: RunningService, sent: Sent, requests: number, idle: number): Promise<number> {
   const began = performance.now();
   const cpuMs = await cpuOf(service, async () => {
@@ -88,7 +85,7 @@ async function cpuOfEach(service: RunningService, sent: Sent, requests: number, 
   return (cpuMs - idle * (performance.now() - began)) / requests;
 }
 
-/** ns of each thread of the running process. */
+/** Returns ns of each thread of the running process. */
 function cpuOfThreads(pid: number): Map<string, number> {
   const threads = `/proc/${pid}/task`;
   return new Map(
@@ -102,7 +99,7 @@ function cpuOfThreads(pid: number): Map<string, number> {
   );
 }
 
-/** ms; of threads that have ended by then nothing is known. */
+/** Returns ms; threads that have ended are not counted. */
 async function cpuOf({ pid }: RunningService, work: () => Promise<unknown>): Promise<number> {
   const before = cpuOfThreads(pid);
   await work();
@@ -123,8 +120,8 @@ const parsingAlone = (size: Size) => `parsing ${JSON_BYTES[size] / 1e6} MB of JS
 const BESIDE = 'the same, the slowest answer to others meanwhile';
 
 /**
- * A body whose one fault shows once it is parsed, against JSON.parse of its text; how long others wait for it; and its
- * parsing alone, against JSON.parse of the same bytes.
+ * Measures a body whose only fault shows after parsing, against JSON.parse of its text; the delay of other requests;
+ * and parsing alone, against JSON.parse of the same bytes.
  */
 export const largeBodies: Line = {
   key: 'json',
@@ -153,12 +150,12 @@ export const largeBodies: Line = {
   },
 };
 
-/** Of all rounds but the first, in which the code is compiled. */
+/** Returns the median of the rounds without the first, which compiles the code. */
 function middle([, ...rounds]: number[]): number {
   return rounds.toSorted((a, b) => a - b)[Math.floor(rounds.length / 2)]!;
 }
 
-/** Seconds of each round: ours, and bare. */
+/** Returns seconds of each round: ours, and bare. */
 function timeParsing(bytes: Buffer): [number[], number[]] {
   const [ours, bare]: [number[], number[]] = [[], []];
   const time = (all: number[], parse: () => unknown) => {
@@ -173,7 +170,7 @@ function timeParsing(bytes: Buffer): [number[], number[]] {
   return [ours, bare];
 }
 
-/** Of requests one after the other until `posted` is answered. */
+/** Returns the slowest of requests in sequence until `posted` is answered. */
 async function slowestBeside({ url }: RunningService, posted: Promise<unknown>): Promise<number> {
   let isOver = false;
   void posted.finally(() => {
@@ -190,7 +187,7 @@ async function slowestBeside({ url }: RunningService, posted: Promise<unknown>):
 
 const CLOSED = new Set(['ECONNRESET', 'EPIPE']);
 
-/** The body goes out as one buffer. Refuses an answer below `status`. */
+/** Posts the body as one buffer. Refuses an answer below `status`. */
 function post({ url }: RunningService, { path, body, headers = {} }: Sent, status: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
@@ -206,7 +203,7 @@ function post({ url }: RunningService, { path, body, headers = {} }: Sent, statu
         );
       },
     );
-    // Who is refused in the middle of a body may find the connection closed before the answer is read.
+    // A refused client may find the connection closed before it reads the answer.
     request.on('error', (error: NodeJS.ErrnoException) => (CLOSED.has(error.code ?? '') ? resolve() : reject(error)));
     request.end(body);
   });

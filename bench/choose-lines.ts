@@ -1,15 +1,15 @@
 import type { Line, Size } from './line.ts';
 
 /**
- * The lines that `--only` asks for, in the order of `lines`; all where it asks for none. A value is a key, the whole
- * name of a figure, or several of these with commas between them: a part of a name could start long work that was not
- * meant. Throws for one that is neither.
+ * Returns the lines that `--only` asks for, in the order of `lines`; by default all. A value is a key, the whole name
+ * of a figure, or several of these with commas between. Throws for any other, such as a part of a name, which could
+ * start long work by mistake.
  */
 export function chooseLines(lines: readonly Line[], only: readonly string[], size: Size): readonly Line[] {
   if (only.length === 0) return lines;
   const find = (wanted: string) =>
     lines.find(({ key, titles }) => [key, ...titles('full'), ...titles('quick')].includes(wanted));
-  // Names have commas of their own, so a value is tried as a whole first.
+  // Names contain commas, so a value is tried as a whole first.
   const wanted = only.flatMap((value) => (find(value) ? [value] : value.split(',').map((part) => part.trim())));
   const chosen = new Set(
     wanted.map((one) => {
@@ -23,7 +23,7 @@ export function chooseLines(lines: readonly Line[], only: readonly string[], siz
 
 const KEY_WIDTH = 14;
 
-/** Each key, and beside it the names of its figures. */
+/** Lists each key with the names of its figures. */
 function list(lines: readonly Line[], size: Size): string {
   const indent = `\n${' '.repeat(KEY_WIDTH + 2)}`;
   return lines.map(({ key, titles }) => `  ${key.padEnd(KEY_WIDTH)}${titles(size).join(indent)}`).join('\n');

@@ -7,7 +7,7 @@ import { prepareTap } from './tap.ts';
 
 export type OpenContext = BenchContext & { close(): Promise<void> };
 
-/** For these lines: the service is started once, with what any of them needs. */
+/** Opens the context of these lines; the service starts once, with the environment that any of them needs. */
 export function openContext(lines: readonly Line[], size: Size, folder: string): OpenContext {
   const dataDir = join(folder, 'data');
   let running: Promise<RunningService> | undefined;
@@ -19,7 +19,7 @@ export function openContext(lines: readonly Line[], size: Size, folder: string):
     return startService(dataDir, port, environment);
   };
   const close = async () => {
-    // One that did not start has said so already.
+    // A failed start was reported already.
     const service = await running?.catch(() => undefined);
     await service?.stop();
   };

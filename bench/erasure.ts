@@ -86,7 +86,7 @@ async function onDatabase<T>(databaseUrl: string, name: string, work: (db: Datab
   }
 }
 
-/** The seconds of some work on a fresh copy. */
+/** Returns the seconds of some work on a fresh copy. */
 async function onCopy(admin: pg.Client, databaseUrl: string, work: (db: Database) => Promise<number>): Promise<number> {
   await admin.query(`CREATE DATABASE ${COPY} TEMPLATE ${ORIGINAL} STRATEGY file_copy`);
   try {

@@ -19,7 +19,7 @@ import { call, type RunningService, untilNextLook } from './service.ts';
 
 const BUCKET = 'bench';
 const SUBFOLDER = 'exports';
-/** Of the upload: as ours. */
+/** Size of a part of the upload, as in ours. */
 const PART_BYTES = 8 * 1024 ** 2;
 const TABLES = 'events, event_messages, sessions, session_heads, devices, device_users, locations, crashes';
 
@@ -108,14 +108,14 @@ async function makeApp({ url, token }: RunningService): Promise<string> {
   return (await call<{ identifier: string }>(url, token, 'POST', '/api/apps', app)).identifier;
 }
 
-/** Of the last day: the service makes those of now and later when it gets to it. */
+/** Makes partitions of the last day; the service makes current and later ones. */
 async function makePartitions(url: string): Promise<void> {
   const db = openDatabase({ url, max: 1 });
   await ensurePartitions(db, [Date.now() - 2 * DAY_MS, Date.now()]);
   await db.end();
 }
 
-/** Events of the last day as they come, five thousand devices at a time, five of a session. */
+/** Inserts events of the last day in order, five thousand devices at a time, five events a session. */
 async function fill(client: pg.Client, identifier: string, events: number): Promise<App> {
   const {
     rows: [app],
@@ -140,7 +140,7 @@ async function fill(client: pg.Client, identifier: string, events: number): Prom
 type Run = { exporter: string; identifier: string };
 type RunState = { state: string; rows: number; failure: { message: string } | null; fault: string | null };
 
-/** Of all there is, once its window is closed. */
+/** Exports all events, once the window is closed. */
 async function firstRun(
   service: RunningService,
   { settings }: Bucket,

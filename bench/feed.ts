@@ -73,7 +73,7 @@ function at(index: number) {
   return { key, type, customerId, text: sampleValue(type, customer) };
 }
 
-/** Seconds of the merge alone: the values lie ready in memory. Nobody was erased, so no secret is asked for. */
+/** Returns the seconds of the merge alone, of values in memory. No person was erased, so no secret is needed. */
 async function mergeAtOnce(db: Database, { entityId, sorId, attributes }: Target, values: number): Promise<number> {
   const ids = new Map(attributes.map(({ key, id }) => [key, id]));
   const changes = Array.from({ length: values }, (_, line): AttributeChange => {
@@ -97,7 +97,7 @@ async function mergeAtOnce(db: Database, { entityId, sorId, attributes }: Target
   return (performance.now() - began) / 1000;
 }
 
-/** Seconds until the last value is merged. The bodies lie ready in memory. */
+/** Returns the seconds until the last value is merged, of bodies in memory. */
 async function feed({ url }: RunningService, db: Database, sor: BenchSor, values: number): Promise<number> {
   const bodies = Array.from({ length: Math.ceil(values / PER_REQUEST) }, (_, request) =>
     bodyOf(sor, request * PER_REQUEST, values),
@@ -123,7 +123,7 @@ function bodyOf(sor: BenchSor, from: number, values: number): string {
   return JSON.stringify({ sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: given });
 }
 
-/** As often as the feed says that it is full. */
+/** Posts again each time the feed says that it is full. */
 async function post(pool: Pool, body: string): Promise<void> {
   for (;;) {
     const reply = await pool.request({

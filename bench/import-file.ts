@@ -20,7 +20,7 @@ export const ATTRIBUTES: [key: string, type: ScalarType][] = [
 export const ORDERS = ['shuffled', 'by customer'] as const;
 export type Order = (typeof ORDERS)[number];
 
-/** `bad`: every `BAD_EVERY`-th row fails, is left out, or is as good as the others. */
+/** `bad`: every `BAD_EVERY`-th row fails, is left out, or is a good row. */
 export type FileSettings = {
   path: string;
   rows: number;
@@ -52,12 +52,12 @@ export async function writeImportFile({ path, rows, order, bad, salt }: FileSett
   await once(out, 'close');
 }
 
-/** The rows of such a file that do not fail, in its order. */
+/** Returns the number of good rows of such a file. */
 export function goodRows(rows: number): number {
   return rows - Math.floor(rows / BAD_EVERY);
 }
 
-/** Which customer's attribute stands in a row: customer by customer, `ATTRIBUTES.length` of them each. */
+/** Returns the place of a row's attribute: customer by customer, `ATTRIBUTES.length` each. */
 function placeIn(order: Order, row: number, rows: number): number {
   const perCustomer = ATTRIBUTES.length;
   if (order === 'shuffled') return shuffled(row, rows);

@@ -8,7 +8,7 @@ import { atLeast, atMost, type Figure, median } from './report.ts';
 import { createSor, importFile } from './service.ts';
 import { settle } from './settle.ts';
 
-/** Added to what values are made of. */
+/** Salt of values. */
 const OTHER_VALUES = 50_021;
 
 const ROWS: Record<Size, number> = { quick: 100_000, full: 1_000_000 };

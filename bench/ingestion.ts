@@ -10,15 +10,15 @@ import type { BenchContext, Line, Size } from './line.ts';
 import { atLeast, atMost, type Figure, median } from './report.ts';
 import { call, type RunningService } from './service.ts';
 
-/** Calls of a request; devices that they are of. */
+/** Calls of a request, and their devices. */
 const PER_BATCH = 100;
 const DEVICES_PER_BATCH = 5;
-/** A device's events: so many, over some sessions. */
+/** Number of events of a device, over some sessions. */
 const PER_DEVICE = 200;
 /** Requests under way at once. */
 const CLIENTS = 32;
 
-/** Whatever a batch writes. */
+/** Tables that a batch writes to. */
 const TABLES = [
   'events',
   'event_messages',
@@ -32,7 +32,7 @@ const TABLES = [
 ];
 
 const EVENTS: Record<Size, number> = { quick: 20_000, full: 200_000 };
-/** Of the answers at half of the top rate. */
+/** Duration of answers at half of the top rate. */
 const SECONDS: Record<Size, number> = { quick: 5, full: 30 };
 
 const titleOf = (size: Size) => `event ingestion, ${EVENTS[size].toLocaleString('en')} in batches of ${PER_BATCH}`;
@@ -77,7 +77,7 @@ async function measureRound(context: BenchContext, client: pg.Client, round: num
   return { figure, batchesPerSecond: events / PER_BATCH / seconds };
 }
 
-/** Of an app of its own. */
+/** Makes an app, and returns its key. */
 async function makeKey({ url, token }: RunningService): Promise<string> {
   const name = `bench${process.hrtime.bigint()}`;
   const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', {
@@ -89,7 +89,7 @@ async function makeKey({ url, token }: RunningService): Promise<string> {
   return (await call<{ api_key: string }>(url, token, 'POST', `/api/apps/${identifier}/api_keys`, {})).api_key;
 }
 
-/** Bodies that lie ready in memory; those of a device come one after another, as it sends them. */
+/** Returns bodies in memory; those of a device follow each other, as it sends them. */
 function batchesOf(writeKey: string, batches: number, mark: string): string[] {
   const start = Date.now() - 2 * DAY_MS;
   const perDevice = PER_BATCH / DEVICES_PER_BATCH;
@@ -105,7 +105,7 @@ function batchesOf(writeKey: string, batches: number, mark: string): string[] {
   });
 }
 
-/** As Android's SDK tells of a screen's use. */
+/** Returns a call as Android's SDK makes it for a screen. */
 function callOf(device: string, messageId: string, at: number, index: number): object {
   return {
     type: 'track',
@@ -133,7 +133,7 @@ function callOf(device: string, messageId: string, at: number, index: number): o
   };
 }
 
-/** Seconds until the last one is acknowledged. */
+/** Returns the seconds until the last one is acknowledged. */
 async function send({ url }: RunningService, batches: string[]): Promise<number> {
   const pool = new Pool(url, { connections: CLIENTS });
   const waiting = batches.toReversed();
@@ -159,7 +159,7 @@ async function post(pool: Pool, body: string): Promise<void> {
   if (answer.accepted !== PER_BATCH) throw new Error(`a batch was not taken: ${JSON.stringify(answer)}`);
 }
 
-/** Seconds of COPY of the very rows, from files, into tables like those that hold them. */
+/** Returns the seconds of COPY of the same rows, from files, into tables like theirs. */
 async function copyBare(client: pg.Client, folder: string): Promise<number> {
   const file = (table: string) => join(folder, `bare-${table}.copy`);
   for (const table of TABLES) {

@@ -4,31 +4,31 @@ import type { RunningService } from './service.ts';
 /** `quick` is for trying the benchmark itself: its figures say little. */
 export type Size = 'full' | 'quick';
 
-/** Work that is measured against what it is held to: one figure, or some that come out of the same runs. */
+/** Measured work: one figure, or several from the same runs. */
 export type Line = {
   /** Short, for `--only`. */
   key: string;
   /** The names of its figures, in their order. */
   titles(size: Size): string[];
-  /** What the service has to be started with for it. */
+  /** The environment that the service needs for it. */
   environment?(context: BenchContext): Promise<Record<string, string>>;
   /** Yields each figure as soon as it is measured. */
   measure(context: BenchContext): AsyncIterable<Figure>;
 };
 
-/** What lines share. Each part is made when a line first asks for it. */
+/** Parts that lines share, each made when a line first asks for it. */
 export type BenchContext = {
   size: Size;
-  /** The figure of work that varies much is the median of so many runs. */
+  /** Number of runs, whose median is the figure of work that varies much. */
   rounds: number;
   /** A temporary folder. */
   folder: string;
   service(): Promise<RunningService>;
   /** Stops the service and starts it again. */
   restartService(): Promise<RunningService>;
-  /** Of the service's own Postgres, which runs as long as the service. */
+  /** Address of the service's own Postgres, which runs as long as the service. */
   databaseUrl(): Promise<string>;
-  /** Null where it can't be installed. */
+  /** Returns null if it can't be installed. */
   tap(): Promise<Tap | null>;
 };
 

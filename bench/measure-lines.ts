@@ -1,7 +1,7 @@
 import type { BenchContext, Line } from './line.ts';
 import type { Figure } from './report.ts';
 
-/** Measures one line after another. Says each figure as it comes, and then what is still to come. */
+/** Measures one line after another. Prints each figure as it comes, and what is left. */
 export async function measureLines(
   lines: readonly Line[],
   context: BenchContext,
@@ -26,7 +26,7 @@ export async function measureLines(
 
 type Left = { key: string; names: ReadonlySet<string> };
 
-/** How many figures, and the keys of their lines, behind each how many where it is not one. */
+/** Lists the keys of the remaining lines, with their numbers of figures. */
 function stillToCome(left: Left[]): string {
   const lines = left.filter(({ names }) => names.size > 0);
   const count = lines.reduce((sum, { names }) => sum + names.size, 0);

@@ -11,7 +11,7 @@ import { ADMIN, type BenchSor, call, type Caller, createSor, importFile, untilNe
 import { timed } from './timed.ts';
 import { addTrackedApp, deleteTracked } from './tracked-app.ts';
 
-/** How much each of an entity's works does, and how often its neighbour asks. */
+/** Amount of each of an entity's works, and how often its neighbour calls. */
 type Scene = {
   messages: number;
   rows: number;
@@ -25,7 +25,7 @@ const SCENES: Record<Size, Scene> = {
   full: { messages: 50_000, rows: 1_000_000, events: 1_000_000, erased: 1_000, eventsOfNeighbour: 100_000, calls: 200 },
 };
 const FUNNELS = 20;
-/** At most so many times as slow as on the idle service. */
+/** Maximum slowdown against the idle service. */
 const MAX_TIMES = 5;
 
 const CALLS = [
@@ -68,7 +68,7 @@ export const neighbours: Line = {
 
 type Connections = { db: Database; client: pg.Client };
 
-/** Prepares what the busy entity does at once, again and again. */
+/** Prepares the works that the busy entity repeats. */
 async function busyWorks(context: BenchContext, { db, client }: Connections, scene: Scene): Promise<Work[]> {
   const service = await context.service();
   const campaign = await launchParcels(service, await makeReachableApp(service, db, scene.messages));
@@ -115,7 +115,7 @@ async function erase({ url, token }: Caller, people: number, round: number): Pro
   }
 }
 
-/** Prepares what its neighbour asks for, in the order of `CALLS`. */
+/** Prepares the neighbour's calls, in the order of `CALLS`. */
 async function neighbourAsks(context: BenchContext, { db, client }: Connections, scene: Scene): Promise<Ask[]> {
   const caller = await logIntoOtherEntity(await context.service());
   const { url, token } = caller;
@@ -140,7 +140,7 @@ async function logIntoOtherEntity({ url, token }: Caller): Promise<Caller> {
   return { url, token: own };
 }
 
-/** Seconds of each call of each kind, one call after another. */
+/** Returns the seconds of each call of each kind, in sequence. */
 async function inTurns(asks: readonly Ask[], calls: number): Promise<number[][]> {
   const seconds: number[][] = asks.map(() => []);
   for (let turn = 0; turn < calls; turn += 1) {
@@ -149,7 +149,7 @@ async function inTurns(asks: readonly Ask[], calls: number): Promise<number[][]>
   return seconds;
 }
 
-/** Runs `measured` while all works are under way: each begins again where it ends before. */
+/** Runs `measured` while all works run and repeat. */
 async function during<T>(works: readonly Work[], measured: () => Promise<T>): Promise<T> {
   let isOver = false;
   const running = works.map(async (run) => {

@@ -5,8 +5,8 @@ import type { RunningService } from './service.ts';
 const LIMIT_MIB = 400;
 
 /**
- * The most memory that the service takes during this work. What it still holds of the work before counts, as it does
- * for a user. No figure where there is no Linux to ask.
+ * Measures the peak memory of the service during this work, including what it still holds from before. No figure
+ * without Linux.
  */
 export async function* peakMemory(
   title: string,
@@ -19,13 +19,13 @@ export async function* peakMemory(
   if (peakMib !== null) yield atMost(title, 'MiB', peakMib, LIMIT_MIB);
 }
 
-/** From now on the most is looked for anew (Documentation/filesystems/proc.rst, clear_refs). */
+/** Resets the peak of a process (Documentation/filesystems/proc.rst, clear_refs). */
 export function forgetPeak(pid: number): void {
   const path = `/proc/${pid}/clear_refs`;
   if (existsSync(path)) writeFileSync(path, '5');
 }
 
-/** The most memory that a process has held (VmHWM); null where there is no such process, or no `/proc`. */
+/** Returns the peak memory of a process (VmHWM); null without the process or `/proc`. */
 export function peakMemoryMib(pid: number): number | null {
   const path = `/proc/${pid}/status`;
   if (!existsSync(path)) return null;

@@ -82,7 +82,7 @@ async function page({ url, token }: RunningService, path: string): Promise<Liste
   return JSON.parse(text.slice(0, text.indexOf('"profiles":')) + '"profiles":[]}}') as Listed;
 }
 
-/** The paths of the second page and of the last. */
+/** Returns the paths of the second page and of the last. */
 async function ends(service: RunningService, first: string): Promise<[second: string, last: string]> {
   const path = async (from: string) => (await page(service, from)).result.next?.replace(/^https?:\/\/[^/]+/, '');
   const second = (await path(first))!;

@@ -15,7 +15,7 @@ import type { Line, Size } from './line.ts';
 import { atLeast, type Figure, median } from './report.ts';
 
 const MESSAGES: Record<Size, number> = { quick: 5_000, full: 50_000 };
-/** As many as the local server takes on a connection. */
+/** Number that the local server accepts on a connection. */
 const AT_ONCE = 100;
 const MAIN = fileURLToPath(new URL('../test/harness/sends/fcm-main.ts', import.meta.url));
 

@@ -17,19 +17,16 @@ import { medians } from './timed.ts';
 import { makeApp, type TrackedApp } from './tracked-app.ts';
 
 const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
-/** Of them, the first: those that are read page by page, and those of a sheet. */
+/** Number of first events: those that are read page by page, and those of a sheet. */
 const FOLLOWED: Record<Size, number> = { quick: 50_000, full: 1_000_000 };
 const IN_SHEET: Record<Size, number> = { quick: 50_000, full: 500_000 };
 const PER_PAGE = 1_000;
-/**
- * Pages that are timed of each kind, and those before, until both sides run as they do in a service that has been up
- * for a while.
- */
+/** Timed pages of each kind, and the untimed ones before, which warm both sides up. */
 const TURNS = { runs: 15, warmUps: 30 };
 const MEMORY_MIB = 512;
 const SINCE = Date.UTC(2026, 7);
 const PERIOD_MS = 90 * DAY_MS;
-/** What is returned of an event, and is in a file of them, by the same expressions as ours. */
+/** Expressions of an event's members, in lists and files, the same as ours. */
 const EXPRESSIONS: Record<ListField<'events'>, string> = {
   ...EVENT_COLUMNS,
   date_utc: isoUtc('r.happened_at'),
@@ -39,7 +36,7 @@ const COLUMNS = LIST_FIELDS.events.map((field) => `${EXPRESSIONS[field]} AS ${fi
 
 const made = new WeakMap<BenchContext, Promise<TrackedApp>>();
 
-/** The events of both lines, made once: of one app, over 90 days. */
+/** Returns the events of both lines, made once: of one app, over 90 days. */
 function eventsOf(context: BenchContext): Promise<TrackedApp> {
   const app = made.get(context) ?? fill(context);
   made.set(context, app);
@@ -91,7 +88,7 @@ async function withClient<T>(context: BenchContext, work: (client: pg.Client) =>
   }
 }
 
-/** When the event after the first so many happened, less the millisecond that leaves it out. */
+/** Returns the time just before the event after the first `events`. */
 const untilAfter = (context: BenchContext, events: number): string =>
   new Date(SINCE + Math.floor((events * PERIOD_MS) / EVENTS[context.size]) - 1).toISOString();
 
@@ -132,7 +129,7 @@ export const eventPages: Line = {
 
 type Page = { total_items: number; item_count: number; navigation: { next: string | null } };
 
-/** A page as text. */
+/** Returns a page as text. */
 async function page({ url, token }: RunningService, path: string): Promise<string> {
   const reply = await fetch(url + path, { headers: { authorization: `Token ${token}` } });
   const text = await reply.text();
@@ -141,7 +138,7 @@ async function page({ url, token }: RunningService, path: string): Promise<strin
   return text;
 }
 
-/** What it says beside its items. */
+/** Returns a page without its items. */
 function summaryOf(text: string): Page {
   return JSON.parse(`{${text.slice(text.lastIndexOf('"item_count":'), text.lastIndexOf('}}') + 1)}`) as Page;
 }
@@ -158,7 +155,7 @@ async function lastPage(service: RunningService, first: string, events: number):
   return last;
 }
 
-/** Both sides are to say the same. */
+/** Throws unless both sides say the same. */
 function compare(ours: string, bare: string): void {
   const {
     result: { items, total_items: total },
@@ -222,7 +219,7 @@ async function runsOf({ rounds }: BenchContext, run: () => Promise<Figure>): Pro
   return median(runs);
 }
 
-/** The figure, and the most memory that the service takes meanwhile, where there is Linux to ask. */
+/** Yields the figure, and on Linux the peak memory of the service. */
 async function* withPeak(title: string, { pid }: RunningService, work: () => Promise<Figure>): AsyncIterable<Figure> {
   forgetPeak(pid);
   yield await work();

@@ -1,7 +1,7 @@
 /** One figure: ours against what it is held to, both measured in this run. */
 export type Figure = {
   name: string;
-  /** What ours and the other side reached, with their units. */
+  /** Results of ours and the other side, with units. */
   ours: string;
   against: string;
   ratio: number;
@@ -41,7 +41,7 @@ export function atMost(name: string, unit: string, ours: number, limit: number):
   };
 }
 
-/** Of an odd number of runs of one figure the one in the middle. */
+/** Returns the median of an odd number of runs of a figure. */
 export function median(runs: readonly Figure[]): Figure {
   return runs.toSorted((a, b) => a.ratio - b.ratio)[Math.floor(runs.length / 2)]!;
 }
@@ -54,7 +54,7 @@ function rounded(ratio: number): number {
   return Math.round(ratio * 100) / 100;
 }
 
-/** The figures as a Markdown table. */
+/** Returns the figures as a Markdown table. */
 export function markdown(figures: Figure[]): string {
   const rows = figures.map(({ name, ours, against, ratio, goal, reached }) => [
     name,

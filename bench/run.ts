@@ -30,7 +30,7 @@ if (json)
     ),
   );
 
-/** Ends the process where they are wrong. */
+/** Ends the process if they are wrong. */
 function readOptions(): Options {
   try {
     const {

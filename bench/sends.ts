@@ -42,13 +42,13 @@ async function measureRound(service: RunningService, client: Database, size: Siz
   return atLeast(titleOf(size), 'messages/s', messages / seconds, messages / (await insertBare(client)), 0.3);
 }
 
-/** An app of its own, with a device for each user; tables of messages and devices have nothing else. */
+/** Makes an app with a device for each user, in otherwise empty tables of messages and devices. */
 export async function makeReachableApp(service: RunningService, client: Database, users: number): Promise<string> {
   await client.query('TRUNCATE attempts, send_messages, campaign_audience, devices, device_users');
   return addReachableApp(service, client, users);
 }
 
-/** The same beside what is there. */
+/** Makes the same in filled tables. */
 export async function addReachableApp({ url, token }: Caller, client: Database, users: number): Promise<string> {
   const name = `bench${process.hrtime.bigint()}`;
   const { identifier: app } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', {
@@ -76,7 +76,7 @@ async function makeCampaign(service: RunningService, client: Database, users: nu
   return launchParcels(service, await makeReachableApp(service, client, users));
 }
 
-/** A transactional campaign of an app. */
+/** Launches a transactional campaign of an app. */
 export async function launchParcels({ url, token }: Caller, app: string): Promise<string> {
   const { campaign_id: campaign } = await call<{ campaign_id: string }>(url, token, 'POST', '/api/campaign', {
     name: 'Parcel',
@@ -92,7 +92,7 @@ export async function launchParcels({ url, token }: Caller, app: string): Promis
   return campaign;
 }
 
-/** Seconds from the request to the end. Its body lies ready in memory; users come as they would by a hash. */
+/** Returns the seconds from the request to the end. Its body is in memory; users come as by a hash. */
 export async function sendParcels({ url, token }: Caller, campaign: string, messages: number): Promise<number> {
   const body = {
     campaignKey: [campaign],
@@ -117,7 +117,7 @@ export async function sendParcels({ url, token }: Caller, campaign: string, mess
   }
 }
 
-/** Seconds of one INSERT of the same rows, in their order, into a table with the same indexes. */
+/** Returns the seconds of one INSERT of the same rows, in order, into a table with the same indexes. */
 export async function insertBare(client: Database): Promise<number> {
   await client.query(`
     DROP TABLE IF EXISTS bare_attempts, bare_source;

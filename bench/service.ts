@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ATTRIBUTES } from './import-file.ts';
 
-/** Millrace as `npm start` runs it, in a process of its own. */
+/** Millrace as `npm start` runs it, in its own process. */
 export type RunningService = {
   url: string;
   pid: number;
@@ -14,7 +14,7 @@ export type RunningService = {
   stop(): Promise<void>;
 };
 
-/** Who asks where. */
+/** Address and token of a caller. */
 export type Caller = Pick<RunningService, 'url' | 'token'>;
 
 const ROOT = new URL('../', import.meta.url);
@@ -60,7 +60,7 @@ export async function startService(
   };
 }
 
-/** What `npm start` gives to Node, and to its environment. */
+/** Returns the settings and environment that `npm start` gives to Node. */
 async function startCommand(): Promise<{ settings: Record<string, string>; args: string[] }> {
   const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as {
     scripts: { start: string };
@@ -105,7 +105,7 @@ export async function call<T>(
 
 export type BenchSor = { identifier: string; apiKey: string };
 
-/** A SoR with the attributes of the benchmark's files. */
+/** Makes a SoR with the attributes of the benchmark's files. */
 export async function createSor({ url, token }: Caller): Promise<BenchSor> {
   const sor = await call<{ identifier: string; api_keys: string[] }>(url, token, 'POST', '/api/system_of_records', {
     name: 'Bench',
@@ -128,7 +128,7 @@ export type ImportStatus = {
   rows: { read: number; ok: number; ignored: number; failed: number };
 };
 
-/** Uploads a file and waits for its end: the seconds of the import itself, and from the request to its end. */
+/** Uploads a file and waits for its end. Returns the seconds of the import, and from the request to its end. */
 export async function importFile(
   { url, token }: Caller,
   sor: BenchSor,
@@ -157,7 +157,7 @@ export async function importFile(
   }
 }
 
-/** Milliseconds: often at first, then less, since looking takes of what is measured. */
+/** Returns ms until the next poll: often at first, then less, since polling takes CPU. */
 export function untilNextLook(began: number): number {
   return Math.min(Math.max((performance.now() - began) / 20, 10), 250);
 }

@@ -96,14 +96,14 @@ async function writeCustomers(path: string, rows: number): Promise<void> {
   await once(out, 'close');
 }
 
-/** Seconds that it takes to read the stream, its streams told before. A run of ours has it tell them, too. */
+/** Returns the seconds of reading the stream, after its discovery. Our run discovers, too. */
 async function tapAlone(program: string, config: object, folder: string): Promise<number> {
   const [configPath, catalogPath] = [join(folder, 'config.json'), join(folder, 'catalog.json')];
   await writeFile(configPath, JSON.stringify(config));
   const env = { ...process.env, ...TAP_ENVIRONMENT };
   const { stdout } = await promisify(execFile)(program, ['--config', configPath, '--discover'], { env });
   const catalog = readCatalog(JSON.parse(stdout));
-  if (!catalog) throw new Error('the tap told no catalogue');
+  if (!catalog) throw new Error('the tap printed no catalogue');
   await writeFile(
     catalogPath,
     JSON.stringify(select(catalog, STREAM, { stream: STREAM, mode: 'full', cursorField: null, cursor: null })),

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { call, createSor, type RunningService, untilNextLook } from './service.ts';
 
 type Made = { identifier: string };
-/** Of a run that went well. */
+/** Outcome of a successful run. */
 export type RunOutcome = {
   records: { read: number; written: number; unchanged: number; ignored: number; failed: number };
   seconds: number;
@@ -26,7 +26,7 @@ export async function createConnection(
   return (await call<Made>(url, token, 'POST', '/api/connections', connection)).identifier;
 }
 
-/** Brings two fields of the source's customers into a SoR of its own. Returns the sync. */
+/** Makes a sync of two fields into its own SoR, and returns it. */
 export async function createSync(service: RunningService, source: Source): Promise<string> {
   const { identifier: sor } = await createSor(service);
   const mapping = { customer: { field: 'email' }, fields: [{ from: 'plan' }, { from: 'score', to: 'revenue' }] };
@@ -34,7 +34,7 @@ export async function createSync(service: RunningService, source: Source): Promi
   return (await call<Made>(service.url, service.token, 'POST', '/api/syncs', sync)).identifier;
 }
 
-/** Runs a sync and waits for its end: the seconds of the run itself. Throws where it did not go as it should. */
+/** Runs a sync, waits for its end, and returns the seconds of the run. Throws if it did not succeed. */
 export async function runSync({ url, token }: RunningService, sync: string): Promise<RunOutcome> {
   const path = `/api/syncs/${sync}`;
   const began = performance.now();
@@ -49,7 +49,7 @@ export async function runSync({ url, token }: RunningService, sync: string): Pro
   }
 }
 
-/** Throws unless all records came to this. */
+/** Throws unless all records have this outcome. */
 export function expectAll({ records }: RunOutcome, fate: 'written' | 'unchanged', rows: number): void {
   if (records.read !== rows || records[fate] !== rows)
     throw new Error(`a sync went wrong: ${JSON.stringify(records)} of ${rows} rows`);

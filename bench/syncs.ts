@@ -78,7 +78,7 @@ async function expectValues(client: pg.Client, values: number): Promise<void> {
   throw new Error(`the sync left ${ours} values, the bare one ${bare}, of ${values}`);
 }
 
-/** As settings of the connector `postgres`. */
+/** Returns settings of the connector `postgres`. */
 function addressOf(databaseUrl: string): object {
   const { hostname: host, port, pathname, username: user, password } = new URL(databaseUrl);
   return { host, port: Number(port), database: pathname.slice(1), user, password };

@@ -5,14 +5,14 @@ import type { Tap } from './line.ts';
 
 /** Reads CSV files in S3. */
 const PACKAGE = { name: 'pipelinewise-tap-s3-csv', version: '3.0.1', program: 'tap-s3-csv' };
-/** It asks Amazon's own machines first for who it is, which takes seconds where there are none. */
+/** Without this the tap first asks Amazon's own machines for credentials, for seconds. */
 export const TAP_ENVIRONMENT = { AWS_EC2_METADATA_DISABLED: 'true' };
-/** What it calls the option with the catalogue: with `--catalog` it ends well, and reads nothing. */
+/** The tap's option for the catalogue: with `--catalog` it ends well, and reads nothing. */
 export const CATALOG_OPTION = '--properties';
 /** Its name in the file for MILLRACE_TAPS. */
 export const COMMAND = 's3-csv';
 
-/** Null, and said loudly, where PyPI is out of reach. */
+/** Returns null, and says so, if PyPI is out of reach. */
 export async function prepareTap(folder: string): Promise<Tap | null> {
   const program = await pythonProgram(PACKAGE);
   if (program === null) return null;

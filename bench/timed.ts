@@ -4,7 +4,7 @@ export async function timed<T>(work: () => Promise<T>): Promise<[seconds: number
   return [(performance.now() - start) / 1_000, result];
 }
 
-/** Seconds of each, in turns, after runs that only warm up. */
+/** Returns the median seconds of each, in turns, after warm-up runs. */
 export async function medians(
   one: () => Promise<unknown>,
   other: () => Promise<unknown>,

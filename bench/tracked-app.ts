@@ -6,7 +6,7 @@ import { call, type Caller, type RunningService } from './service.ts';
 
 export type TrackedApp = { identifier: string; id: number; entityId: number };
 
-/** An app, and the partitions for events of these days. */
+/** Makes an app, and the partitions for events of these days. */
 export async function makeApp(
   client: pg.Client,
   context: BenchContext,
@@ -27,7 +27,7 @@ export async function makeApp(
   return { identifier, id: app!.id, entityId: app!.entity_id };
 }
 
-/** An app that knows these events, alone in tables that are empty otherwise. */
+/** Makes an app that knows these events, in otherwise empty tables. */
 export async function makeTrackedApp(
   client: pg.Client,
   context: BenchContext,
@@ -38,7 +38,7 @@ export async function makeTrackedApp(
   return addTrackedApp(client, context, service, { from, eventNames });
 }
 
-/** The same beside what is there. */
+/** Makes the same in filled tables. */
 export async function addTrackedApp(
   client: pg.Client,
   context: BenchContext,
@@ -53,7 +53,7 @@ export async function addTrackedApp(
   return app;
 }
 
-/** One device of each user. */
+/** Inserts one device of each user. */
 export async function insertDeviceUsers(
   client: pg.Client,
   { entityId, id }: TrackedApp,

@@ -10,7 +10,7 @@ type RuleTable = Record<string, unknown>;
 /** `typescript(no-floating-promises)`, and `eslint(eqeqeq)` for the rules without a plugin. */
 const CODE = /^(?<plugin>[\w-]+)\((?<rule>[\w-]+)\)$/;
 const CONFIG = '.oxlintrc.json';
-/** The same rules, for paths that begin at the fixtures; without a dot, so that nobody finds it by himself. */
+/** The same rules, for paths from the fixtures on; without a dot, so that oxlint does not find it by itself. */
 const CONFIG_OF_FIXTURES = 'oxlintrc.json';
 const OPTIONS = ['--type-aware', '--report-unused-disable-directives-severity', 'error', '--format', 'json'];
 /** Stands for all that the category `correctness` turns on. */

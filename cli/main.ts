@@ -1,14 +1,11 @@
 /** Runs the command line: reads the arguments, calls the command, prints its result or error. */
+import { CommanderError } from 'commander';
 import { Console } from 'node:console';
 import { readFileSync } from 'node:fs';
-import { CommanderError } from 'commander';
-import { stringify } from '../api/client.ts';
+import { BAD_URL, type Client, createClient, NOT_SENT, stringify, UNREACHABLE } from '../api/client.ts';
 import { Refusal } from '../domain/core/refusal.ts';
-import type { ProcessIo, Run } from './core/command-context.ts';
-import { keepLastResult, type LastResult, withoutKeys } from './core/last-result.ts';
-import { openClient } from './core/open-client.ts';
-import { escapeControls, nowhere, readable, readableText } from './core/readable.ts';
-import { terminalOf } from './core/terminal.ts';
+import type { ProcessIo, Run, Server, Terminal } from './core/command-context.ts';
+import { escapeControls, readableText } from './core/write-out.ts';
 import { buildProgram } from './program.ts';
 
 /** Exit status of a command that failed. */
@@ -66,6 +63,92 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
 function version(): string {
   return (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 }
+
+/** The document for `--json`; `isSet` distinguishes an empty result from none. */
+type LastResult = { isSet: boolean; value: unknown };
+
+type Calls = Record<string, (...given: unknown[]) => unknown>;
+
+/** Returns a client that records the result of its last call: for a list over pages, all its items. */
+function keepLastResult(client: Client, last: LastResult): Client {
+  const { each, stream, ...calls } = client as unknown as { each: Calls; stream: Calls };
+  const keep = <T>(value: T): T => {
+    Object.assign(last, { isSet: true, value });
+    return value;
+  };
+  const kept = Object.entries(calls as unknown as Calls).map(
+    ([name, call]) => [name, async (...given: unknown[]) => keep(await call(...given))] as const,
+  );
+  const lists = Object.entries(each).map(
+    ([name, list]) =>
+      [
+        name,
+        async function* items(...given: unknown[]) {
+          const all = keep<unknown[]>([]);
+          for await (const item of list(...given) as AsyncIterable<unknown>) {
+            all.push(item);
+            yield item;
+          }
+        },
+      ] as const,
+  );
+  return { ...Object.fromEntries(kept), each: Object.fromEntries(lists), stream } as unknown as Client;
+}
+
+/** Removes the keys of entities and Systems of Records anywhere in a result: other commands print them. */
+function withoutKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, member]) => !isKeys(name, member))
+      .map(([name, member]) => [name, withoutKeys(member)]),
+  );
+}
+
+function isKeys(name: string, member: unknown): boolean {
+  if (name === 'api_keys') return Array.isArray(member) && member.every((key) => typeof key === 'string');
+  return name === 'qa_api_key' || name === 'prod_api_key';
+}
+
+/** The server's message. */
+const NO_TOKEN = 'Invalid or missing token';
+
+/** Opens a client whose refusals say what to set. */
+function openClient(server: Server, command: string): Client {
+  return createClient({ ...server, explain: (refusal) => explain(refusal, command) });
+}
+
+function explain({ status, message }: Refusal, command: string): string {
+  if (status === UNREACHABLE) return `${message}: is the server running, and MILLRACE_URL right?`;
+  if (status === BAD_URL) return 'MILLRACE_URL is no URL: set it to one such as http://127.0.0.1:8080.';
+  if (status === NOT_SENT) return message.replace('is the token right', 'is MILLRACE_TOKEN right');
+  return message === NO_TOKEN
+    ? `${message}: set MILLRACE_TOKEN to what \`${command} login\` prints, or to a service token`
+    : message;
+}
+
+/**
+ * Reads the terminal from variables that `npx` sets. Without `--no-install`, `npx` would ask the public registry for a
+ * missing command.
+ */
+function terminalOf({ env, stdout }: { env: NodeJS.ProcessEnv; stdout: object }): Terminal {
+  const { columns } = stdout as { columns?: number };
+  const width = columns ?? Number(env.COLUMNS);
+  const byNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx';
+  return {
+    width: Number.isSafeInteger(width) && width > 0 ? width : null,
+    command: byNpx ? 'npx --no-install millrace' : 'millrace',
+  };
+}
+
+/** Returns a stream that makes texts readable and writes them to `stream`. */
+function readable(stream: NodeJS.WritableStream): NodeJS.WritableStream {
+  return { write: (text: string) => stream.write(readableText(text)) } as NodeJS.WritableStream;
+}
+
+/** A stream that drops everything. */
+const nowhere = { write: () => true } as object as NodeJS.WritableStream;
 
 // A reader such as `head` may close the output at any time, which is no failure.
 for (const stream of [process.stdout, process.stderr]) {

@@ -16,7 +16,7 @@ import { reconcileTombstones } from '../store/gdpr/reconcile-tombstones.ts';
 import { openTemporalClient, type TemporalSettings } from '../temporal/client.ts';
 import type { Config } from './config.ts';
 import { area } from './embedded/data-folder.ts';
-import { identify } from './embedded/process-identity.ts';
+import { identify } from './embedded/children.ts';
 import { openFiles } from './open-files.ts';
 import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';

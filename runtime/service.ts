@@ -4,8 +4,6 @@ import { createReadStream } from 'node:fs';
 import { chmod, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Connection } from '@temporalio/client';
 import { Runtime } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
 import { openAllPlaces } from '../activities/core/open-all-places.ts';
@@ -35,7 +33,7 @@ import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
 import { releaseUnusedMemory } from './memory.ts';
 import { readiness } from './readiness.ts';
-import { ensureTemporal, type SupervisorOptions } from './supervisor.ts';
+import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { startWorkers, type Workers } from './workers.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -45,14 +43,6 @@ export type Service = { url: string | null; stop(): Promise<void> };
 export type ServiceParts = { serves: boolean; works: boolean };
 
 const SWEEP_SECONDS = 10;
-/** Chosen by measuring: docs/benchmarks.md. */
-const IMPORT_BATCH_RECORDS = 40_000;
-/** Area of the file store for mails without SMTP_URL. */
-const OUTBOX = 'outbox';
-/** Time that a request waits for Temporal before it leaves the start to the sweep. */
-const START_WITHIN_MS = 3_000;
-/** Ctrl-C arrives from the terminal and once more from npm, within this time. */
-const SAME_WISH_MS = 5_000;
 
 /** Starts server, workers, or both, over an open context. `stop` drains: no new work, then 30 s for running work. */
 export async function startService(context: AppContext, { serves, works }: ServiceParts): Promise<Service> {
@@ -94,12 +84,70 @@ export async function startService(context: AppContext, { serves, works }: Servi
   }
 }
 
+/** Ctrl-C arrives from the terminal and once more from npm, within this time. */
+const SAME_WISH_MS = 5_000;
+
+/** Resolves when this process is asked to end. A second request, some time later, ends it at once. */
+export function askedToEnd(): Promise<null> {
+  const signals = ['SIGTERM', 'SIGINT'] as const;
+  return new Promise((resolve) => {
+    const heard = () => {
+      resolve(null);
+      setTimeout(() => signals.forEach((signal) => process.off(signal, heard)), SAME_WISH_MS).unref();
+    };
+    for (const signal of signals) process.on(signal, heard);
+  });
+}
+
+/** The first user, made by this start; `password` is set only if it was made here. */
+type FirstUser = { email: string; password: string | null; passwordPath: string | null };
+
 /** Shows a new password once, on the terminal and not in the log. */
 function announce(firstUser: FirstUser | null): void {
   if (!firstUser?.password) return;
   const { email, password, passwordPath } = firstUser;
   process.stderr.write(`first user: ${email}, password ${password} (kept in ${passwordPath})\n`);
 }
+
+const FIRST_ENTITY = 'Millrace';
+
+/** Lock that lets one of several starting processes make the first user. */
+const FIRST_USER_LOCK = 5_717_023_442;
+
+/** Makes an entity and a superadmin with every right in a database without users. Returns null if there is a user. */
+async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<FirstUser | null> {
+  if (await hasUsers(db)) return null;
+  const defaultTz = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const email = config.MILLRACE_ADMIN_EMAIL;
+  const password = config.MILLRACE_ADMIN_PASSWORD ?? randomBytes(15).toString('base64url');
+  const passwordHash = await hashPassword(password);
+  const isMade = await write(db, async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [FIRST_USER_LOCK]);
+    if (await hasUsers(tx)) return false;
+    const entity = await insertEntity(
+      tx,
+      secrets,
+      FIRST_ENTITY,
+      isTimeZone(defaultTz) ? { defaultTz } : { defaultTz: 'UTC' },
+    );
+    const user = await insertUser(tx, { email, passwordHash, superadmin: true, preferedEntityId: entity.id });
+    await insertMembership(tx, { userId: user.id, entityId: entity.id, rights: [...RIGHTS], admin: true });
+    return true;
+  });
+  if (!isMade) return null;
+  if (config.MILLRACE_ADMIN_PASSWORD) return { email, password: null, passwordPath: null };
+  const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
+  await makeFolder(dirname(passwordPath));
+  await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
+  await chmod(passwordPath, 0o600);
+  return { email, password, passwordPath };
+}
+
+/** Chosen by measuring: docs/benchmarks.md. */
+const IMPORT_BATCH_RECORDS = 40_000;
+
+/** Area of the file store for mails without SMTP_URL. */
+const OUTBOX = 'outbox';
 
 async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<Workers> {
   const { config, db, files, secrets, scratch, cpuShare, temporal, temporalSettings, traces, identity, log } = context;
@@ -149,6 +197,58 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
   };
 }
 
+/** Expected warning of each worker that polls only activities, which are all but those of `flows`. */
+const EXPECTED = /^No workflows registered/;
+
+/** Routes the SDK's warnings through our own log. Once a process, before the first worker. */
+export function installTemporalRuntime(log: Log): void {
+  const warn = (message: string, meta?: object) => {
+    if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
+  };
+  const error = (message: string, meta?: object) => log.error({ sdk: true, ...withoutErrors(meta) }, message);
+  Runtime.install({
+    logger: {
+      log(level, message, meta) {
+        if (level === 'WARN') warn(message, meta);
+        if (level === 'ERROR') error(message, meta);
+      },
+      trace() {},
+      debug() {},
+      info() {},
+      warn,
+      error,
+    },
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    shutdownSignals: [],
+    workerHeartbeatInterval: 0,
+  });
+}
+
+/** Keeps only names and numbers: the SDK logs whole errors, whose texts may quote values. */
+function withoutErrors(meta: object = {}): object {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
+    if (value instanceof Error) kept[name] = internalErrorOf(value);
+    else if (typeof value === 'string' || typeof value === 'number') kept[name] = value;
+  }
+  return kept;
+}
+
+/** Moves mails of earlier versions from each process's data folder into the file store. */
+export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>): Promise<void> {
+  const folder = join(dataDir, 'outbox');
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names.filter((each) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*\.eml$/.test(each))) {
+    await outbox.put(name, createReadStream(join(folder, name)));
+    await rm(join(folder, name), { force: true });
+  }
+  // Other files stay, and so does the folder.
+  await rmdir(folder).catch(() => {});
+}
+
 /** Returns the sender of mails; an IP address is no mail domain. */
 function sender(context: AppContext): string {
   const { hostname } = new URL(publicUrl(context));
@@ -158,23 +258,8 @@ function sender(context: AppContext): string {
   );
 }
 
-/** Returns the ways to addresses that users set. */
-function outside({ config }: AppContext): WaysOut {
-  const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow; // checked with the configuration
-  const commands =
-    config.MILLRACE_TAPS === undefined ? new Map() : (readCommandsFile(config.MILLRACE_TAPS) as Commands);
-  const leastRate = { leastBytes: config.MILLRACE_LEAST_RATE * 1024, withinMs: 60_000 };
-  const pushServices = readPushServices(config.MILLRACE_PUSH_SERVICES ?? '') as PushServices;
-  return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
-}
-
-/** Returns the maximum bytes of files that the service keeps for callers. */
-function keptLimits({ config }: AppContext): KeptLimits {
-  return {
-    bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3,
-    bytesPerEntity: config.MILLRACE_KEPT_PER_ENTITY * 1024 ** 3,
-  };
-}
+/** Time that a request waits for Temporal before it leaves the start to the sweep. */
+const START_WITHIN_MS = 3_000;
 
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
   const { config, db, files, secrets, scratch, cpuShare, log, traces } = context;
@@ -230,6 +315,24 @@ async function listenAt(app: FastifyInstance, at: { host: string; port: number }
   });
 }
 
+/** Returns the ways to addresses that users set. */
+function outside({ config }: AppContext): WaysOut {
+  const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow; // checked with the configuration
+  const commands =
+    config.MILLRACE_TAPS === undefined ? new Map() : (readCommandsFile(config.MILLRACE_TAPS) as Commands);
+  const leastRate = { leastBytes: config.MILLRACE_LEAST_RATE * 1024, withinMs: 60_000 };
+  const pushServices = readPushServices(config.MILLRACE_PUSH_SERVICES ?? '') as PushServices;
+  return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
+}
+
+/** Returns the maximum bytes of files that the service keeps for callers. */
+function keptLimits({ config }: AppContext): KeptLimits {
+  return {
+    bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3,
+    bytesPerEntity: config.MILLRACE_KEPT_PER_ENTITY * 1024 ** 3,
+  };
+}
+
 function publicUrl({ config }: AppContext): string {
   return (config.MILLRACE_PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/$/, '');
 }
@@ -237,135 +340,4 @@ function publicUrl({ config }: AppContext): string {
 async function version(): Promise<string> {
   return (JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
     .version;
-}
-
-/** Resolves when this process is asked to end. A second request, some time later, ends it at once. */
-export function askedToEnd(): Promise<null> {
-  const signals = ['SIGTERM', 'SIGINT'] as const;
-  return new Promise((resolve) => {
-    const heard = () => {
-      resolve(null);
-      setTimeout(() => signals.forEach((signal) => process.off(signal, heard)), SAME_WISH_MS).unref();
-    };
-    for (const signal of signals) process.on(signal, heard);
-  });
-}
-
-/** The first user, made by this start; `password` is set only if it was made here. */
-type FirstUser = { email: string; password: string | null; passwordPath: string | null };
-
-const FIRST_ENTITY = 'Millrace';
-/** Lock that lets one of several starting processes make the first user. */
-const FIRST_USER_LOCK = 5_717_023_442;
-
-/** Makes an entity and a superadmin with every right in a database without users. Returns null if there is a user. */
-async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<FirstUser | null> {
-  if (await hasUsers(db)) return null;
-  const defaultTz = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const email = config.MILLRACE_ADMIN_EMAIL;
-  const password = config.MILLRACE_ADMIN_PASSWORD ?? randomBytes(15).toString('base64url');
-  const passwordHash = await hashPassword(password);
-  const isMade = await write(db, async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [FIRST_USER_LOCK]);
-    if (await hasUsers(tx)) return false;
-    const entity = await insertEntity(
-      tx,
-      secrets,
-      FIRST_ENTITY,
-      isTimeZone(defaultTz) ? { defaultTz } : { defaultTz: 'UTC' },
-    );
-    const user = await insertUser(tx, { email, passwordHash, superadmin: true, preferedEntityId: entity.id });
-    await insertMembership(tx, { userId: user.id, entityId: entity.id, rights: [...RIGHTS], admin: true });
-    return true;
-  });
-  if (!isMade) return null;
-  if (config.MILLRACE_ADMIN_PASSWORD) return { email, password: null, passwordPath: null };
-  const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
-  await makeFolder(dirname(passwordPath));
-  await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
-  await chmod(passwordPath, 0o600);
-  return { email, password, passwordPath };
-}
-
-/** Moves mails of earlier versions from each process's data folder into the file store. */
-export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>): Promise<void> {
-  const folder = join(dataDir, 'outbox');
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
-  for (const name of names.filter((each) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*\.eml$/.test(each))) {
-    await outbox.put(name, createReadStream(join(folder, name)));
-    await rm(join(folder, name), { force: true });
-  }
-  // Other files stay, and so does the folder.
-  await rmdir(folder).catch(() => {});
-}
-
-/**
- * Supervises Temporal until `stopping`. Waits while it is out of reach, and says so once. `isReachable`: its state at
- * the start.
- */
-export async function superviseTemporal(
-  options: SupervisorOptions,
-  stopping: AbortSignal,
-  isReachable = true,
-): Promise<void> {
-  while (!stopping.aborted) {
-    try {
-      await ensureTemporal(options);
-      isReachable = true;
-    } catch (error) {
-      if (isReachable) sayUnreachable(options, error);
-      isReachable = false;
-    }
-    await delay(options.sweepSeconds * 1000, undefined, { signal: stopping }).catch(() => {});
-  }
-}
-
-/** Logs one sentence without a stack: the address or Temporal is wrong. */
-function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
-  const { errorClass, code } = internalErrorOf(error);
-  const { address } = (temporal.connection as Connection).options;
-  log.warn(
-    { errorClass, code },
-    `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`,
-  );
-}
-
-/** Expected warning of each worker that polls only activities, which are all but those of `flows`. */
-const EXPECTED = /^No workflows registered/;
-
-/** Routes the SDK's warnings through our own log. Once a process, before the first worker. */
-export function installTemporalRuntime(log: Log): void {
-  const warn = (message: string, meta?: object) => {
-    if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
-  };
-  const error = (message: string, meta?: object) => log.error({ sdk: true, ...withoutErrors(meta) }, message);
-  Runtime.install({
-    logger: {
-      log(level, message, meta) {
-        if (level === 'WARN') warn(message, meta);
-        if (level === 'ERROR') error(message, meta);
-      },
-      trace() {},
-      debug() {},
-      info() {},
-      warn,
-      error,
-    },
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
-    shutdownSignals: [],
-    workerHeartbeatInterval: 0,
-  });
-}
-
-/** Keeps only names and numbers: the SDK logs whole errors, whose texts may quote values. */
-function withoutErrors(meta: object = {}): object {
-  const kept: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
-    if (value instanceof Error) kept[name] = internalErrorOf(value);
-    else if (typeof value === 'string' || typeof value === 'number') kept[name] = value;
-  }
-  return kept;
 }

@@ -1,13 +1,16 @@
-/** Makes Temporal ready for the service: namespace and sweep. */
+/** Keeps Temporal ready for the service: its namespace and the sweep. */
 import {
   type Client,
+  type Connection,
   isGrpcServiceError,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
+import { setTimeout as delay } from 'node:timers/promises';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/dependencies.ts';
+import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 /** gRPC status codes. */
@@ -20,6 +23,37 @@ export const SWEEP = 'sweep';
 const FLOWS: TaskQueue = 'flows';
 
 export type SupervisorOptions = { temporal: Client; log: Log; sweepSeconds: number };
+
+/**
+ * Supervises Temporal until `stopping`. Waits while it is out of reach, and says so once. `isReachable`: its state at
+ * the start.
+ */
+export async function superviseTemporal(
+  options: SupervisorOptions,
+  stopping: AbortSignal,
+  isReachable = true,
+): Promise<void> {
+  while (!stopping.aborted) {
+    try {
+      await ensureTemporal(options);
+      isReachable = true;
+    } catch (error) {
+      if (isReachable) sayUnreachable(options, error);
+      isReachable = false;
+    }
+    await delay(options.sweepSeconds * 1000, undefined, { signal: stopping }).catch(() => {});
+  }
+}
+
+/** Logs one sentence without a stack: the address or Temporal is wrong. */
+export function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
+  const { errorClass, code } = internalErrorOf(error);
+  const { address } = (temporal.connection as Connection).options;
+  log.warn(
+    { errorClass, code },
+    `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`,
+  );
+}
 
 /**
  * Registers the namespace and schedules the sweep, as the rows expect. Repeated every few seconds, because Temporal may

@@ -21,9 +21,7 @@ import {
   upsertAttempt,
 } from '../store/jobs/step-attempts.ts';
 import { connectionOptions, dataConverter, type TemporalSettings } from '../temporal/client.ts';
-import type { StepAttempts } from './step-attempts.ts';
-import { activityInterceptor, type Watch } from './telemetry/activity-interceptor.ts';
-import { faultRecord } from './telemetry/fault-record.ts';
+import { type StepAttempts, activityInterceptor, type Watch, faultRecord } from './telemetry/activity-interceptor.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { Traces } from './telemetry/traces.ts';
 

@@ -1,9 +1,19 @@
-import { randomUUID } from 'node:crypto';
-import { METHODS } from 'node:http';
+/** Builds the HTTP server: limits, bodies, callers, routes and errors, in the order in which a request meets them. */
 import helmet from '@fastify/helmet';
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import rateLimit from '@fastify/rate-limit';
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  LogController,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyHttpOptions,
+} from 'fastify';
+import { randomUUID } from 'node:crypto';
+import { METHODS, maxHeaderSize, type Server, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
-import { refuse } from '../domain/core/refusal.ts';
+import { refuse, Refusal } from '../domain/core/refusal.ts';
 import { SharedBudget } from '../domain/core/semaphore.ts';
 import { upsertInternalError } from '../store/jobs/internal-errors.ts';
 import { HeavyReads } from './analytics/heavy-reads.ts';
@@ -19,21 +29,16 @@ import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
 import { AdmissionLimit } from './http/admission-limit.ts';
 import { readBodies } from './http/bodies.ts';
-import { connectionOptions, endAnswered, limitConnections, limitSlowBodies } from './http/connection-limits.ts';
 import { KeyRates } from './http/key-rates.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { serveMetrics, serveOperations } from './http/operations.ts';
-import { limitRates } from './http/rate-limit.ts';
-import { sendError } from './http/refusal-reply.ts';
-import { logRequests } from './http/request-log.ts';
+import { sendError, refusalBody } from './http/refusal-reply.ts';
 import { traceRequests } from './http/request-trace.ts';
 import type { Route } from './http/route.ts';
 import { authenticate, authorise, serveRoute } from './http/serve-route.ts';
 import { StreamedLists } from './http/streamed-lists.ts';
-import { refuseUnknownPaths } from './http/unknown-path.ts';
-import { boundUnverifiedBodies } from './http/unverified-bodies.ts';
-import { uploadBudget } from './http/upload-budget.ts';
-import { refuseWhileEnding } from './http/while-ending.ts';
+import { networkOf, uploadBudget } from './http/upload-budget.ts';
+import { boundUnverifiedBodies } from './http/verify-body.ts';
 import { KeptFileQuota } from './imports/kept-file-quota.ts';
 import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
@@ -42,7 +47,7 @@ import { serveTracking } from './tracking/serve-tracking.ts';
 import { callWriter } from './tracking/write-calls.ts';
 import { WriteKeys } from './tracking/write-keys.ts';
 
-/** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
+/** Returns the whole HTTP surface, ready to listen. `routes`: for tests of the surface itself. */
 export async function buildServer(
   deps: ServerDependencies,
   routes: readonly Route[] = allRoutes,
@@ -106,7 +111,7 @@ export async function buildServer(
   return app;
 }
 
-/** Metrics alone, for an address of their own: also of a process that serves nothing else. */
+/** Returns a server of metrics alone, for their own address, also in a process without routes. */
 export function buildMetricsServer(
   { log, metrics }: Pick<ServerDependencies, 'log' | 'metrics'>,
   token?: string,
@@ -124,7 +129,7 @@ function newApp(
   limits: Limits,
   trustProxy: ServerSettings['trustProxy'] = false,
 ): FastifyInstance {
-  // Fastify logs errors of its own accord, too: what they quote stays out.
+  // Fastify itself logs errors, too, whose texts may quote values.
   const quiet = log.child({}, { serializers: { err: internalErrorOf, req: () => undefined, res: () => undefined } });
   const app = fastify({
     ...connectionOptions(limits),
@@ -136,7 +141,7 @@ function newApp(
     return503OnClosing: false, // refuseWhileEnding
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
-  // Without a route for them they are refused like any other; Fastify itself would answer with an error of its own.
+  // Other methods are refused like unknown paths; Fastify's own answer would have another form.
   for (const method of METHODS.filter((each) => !app.supportedMethods.includes(each)))
     app.addHttpMethod(method, { hasBody: true });
   return app;
@@ -161,5 +166,199 @@ function recordFailedRequests(app: FastifyInstance, { db, metrics }: Pick<Server
     await upsertInternalError(db, { entityId, kind: 'request', job: '', step }, request.id).catch((error: unknown) =>
       request.log.warn({ error: internalErrorOf(error) }, 'an internal error is not recorded'),
     );
+  });
+}
+
+/**
+ * Refuses with 429 requests of a token beyond `perMinute`, or of an address (IPv6: a /64) without a valid token: a
+ * made-up token has no share of its own.
+ */
+async function limitRates(app: FastifyInstance, perMinute: number): Promise<void> {
+  if (perMinute === 0) return;
+  await app.register(rateLimit, {
+    max: perMinute,
+    timeWindow: '1 minute',
+    enableDraftSpec: true,
+    keyGenerator: ({ caller, ip }) => (caller ? `token ${caller.tokenName}` : `address ${networkOf(ip)}`),
+    errorResponseBuilder: (_request, { max, after }) =>
+      new Refusal(429, 'too_many_requests', `More than ${max} requests in a minute: try again in ${after}`),
+  });
+}
+
+/** Logs and measures each request by the route's pattern, because the address may contain a customer's id. */
+function logRequests(app: FastifyInstance, { metrics }: Pick<ServerDependencies, 'metrics'>): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const line = lineOf(request, reply);
+    metrics.observeRequest({ ...line, seconds: reply.elapsedTime / 1000 });
+    request.log.info({ ...line, ms: Math.round(reply.elapsedTime) }, 'request');
+  });
+  app.addHook('onRequestAbort', async (request) => {
+    request.log.info({ method: request.method, route: patternOf(request) }, 'the caller hung up');
+  });
+}
+
+function lineOf(request: FastifyRequest, reply: FastifyReply) {
+  return { method: request.method, route: patternOf(request), status: reply.statusCode };
+}
+
+function patternOf(request: FastifyRequest): string {
+  return request.routeOptions.url ?? 'unknown';
+}
+
+/** Answers 404 for an unknown path, and 405 with `Allow` for one that has other methods. */
+function refuseUnknownPaths(app: FastifyInstance, routes: readonly Route[]): void {
+  const limited = app.hasDecorator('rateLimit') ? { preHandler: app.rateLimit() } : {};
+  app.setNotFoundHandler(limited, async (request, reply) => {
+    const path = request.url.replace(/[?#].*/s, '');
+    const allowed = routes
+      .filter((route) => matches(route.path, path))
+      .flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method]));
+    if (allowed.length === 0) return refuse(404, 'not_found', 'Unknown path: /docs lists those there are');
+    reply.header('allow', allowed.join(', '));
+    return refuse(405, 'method_not_allowed', `This path takes ${allowed.join(', ')}`);
+  });
+}
+
+function matches(pattern: string, path: string): boolean {
+  const parts = path.split('/');
+  const expected = pattern.split('/');
+  return parts.length === expected.length && expected.every((part, at) => part.startsWith(':') || part === parts[at]);
+}
+
+/** Seconds until another server, or this one after its restart, takes the request. */
+const RETRY_AFTER = 1;
+
+/** Refuses requests on open connections while the server ends. Fastify's own answer has no Retry-After. */
+function refuseWhileEnding(app: FastifyInstance): void {
+  let isEnding = false;
+  app.addHook('preClose', async () => {
+    isEnding = true;
+  });
+  app.addHook('onRequest', async () => {
+    if (isEnding)
+      refuse(503, 'service_unavailable', 'This server is ending. Please try again', { retry_after: RETRY_AFTER });
+  });
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Call it once the credentials hold: the body may then take its time, and is no longer counted. */
+    verified(): void;
+    isVerified: boolean;
+  }
+}
+
+/** 256 characters, each of at most four bytes, each byte written as %XX. */
+const PARAMETER_LENGTH = 256 * 4 * 3;
+
+/** Returns the limits of headers and path parameters. The whole time of a body is not limited. */
+function connectionOptions({ headersMs, bodyBytes }: Limits): FastifyHttpOptions<Server> {
+  return {
+    bodyLimit: bodyBytes,
+    routerOptions: { maxParamLength: PARAMETER_LENGTH },
+    http: { headersTimeout: headersMs, requestTimeout: 0, connectionsCheckingInterval: Math.min(headersMs, 2_000) },
+    requestTimeout: 0,
+    clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket),
+  };
+}
+
+/** Closes connections beyond the maximum, without an answer. Behind a proxy only the total is limited, and the proxy
+ * limits a caller's. */
+function limitConnections({ server }: FastifyInstance, limits: Limits, isBehindProxy: boolean): void {
+  const { connections, connectionsPerAddress } = limits;
+  server.maxConnections = connections;
+  if (isBehindProxy) return;
+  const open = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    if (socket.remoteAddress === undefined) return void socket.destroy(); // it has ended already
+    const network = networkOf(socket.remoteAddress);
+    const count = (open.get(network) ?? 0) + 1;
+    if (count > connectionsPerAddress) return void socket.destroy();
+    open.set(network, count);
+    socket.once('close', () => {
+      const left = open.get(network)! - 1;
+      if (left === 0) open.delete(network);
+      else open.set(network, left);
+    });
+  });
+}
+
+/** Refuses with 408 a body that stalls, and one whose credentials do not come in time. */
+function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs }: Limits): void {
+  app.decorateRequest('isVerified', false);
+  app.decorateRequest('verified', function verified() {
+    this.isVerified = true;
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    const { raw } = request;
+    if (!(raw.socket instanceof Socket)) return; // injected: without a connection
+    if (raw.headers['content-length'] === undefined && raw.headers['transfer-encoding'] === undefined) return;
+    const refuseLate = (message: string) => {
+      if (raw.complete) return;
+      // The reader of the body gets the refusal as an error; the connection stays for the answer.
+      if (raw.listenerCount('error') > 0) raw.emit('error', new Refusal(408, 'request_timeout', message));
+      else raw.destroy(); // it was answered before
+    };
+    raw.setTimeout(idleBodyMs, () => refuseLate(`Nothing of the body came for ${idleBodyMs / 1000} s`));
+    const late = setTimeout(
+      refuseLate,
+      unverifiedMs,
+      `No credentials came for ${unverifiedMs / 1000} s: send them first`,
+    );
+    request.verified = () => {
+      request.isVerified = true;
+      clearTimeout(late);
+    };
+    raw.once('end', () => raw.setTimeout(0));
+    reply.raw.once('close', () => clearTimeout(late));
+  });
+}
+
+/** Answers input that is not HTTP, and so never becomes a request. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = clientRefusal(error.code);
+  const body = JSON.stringify(refusalBody(refusal));
+  socket.end(
+    [
+      `HTTP/1.1 ${refusal.http} ${STATUS_CODES[refusal.http]}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+function clientRefusal(code: string | undefined): Refusal {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal(408, 'request_timeout', 'The headers took too long');
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new Refusal(
+      431,
+      'headers_too_large',
+      `The address and the headers are larger than ${maxHeaderSize / 1024} KiB: ask for fewer values at once`,
+    );
+  }
+  return new Refusal(400, 'bad_request', 'This is not a valid HTTP request');
+}
+
+/**
+ * Ends connections once they are answered while the server closes. Node itself ends only those that are idle when it
+ * begins; another would keep the server open as long as its client likes.
+ */
+function endAnswered(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  app.addHook('onResponse', async () => {
+    if (isClosing) setImmediate(() => app.server.closeIdleConnections());
   });
 }

@@ -23,7 +23,7 @@ import type { AdmissionLimit } from './http/admission-limit.ts';
 import type { WriteKeys } from './tracking/write-keys.ts';
 import type { WriteCalls } from './tracking/write-calls.ts';
 
-/** What bounds a request. Sizes are in bytes. */
+/** Limits of requests; sizes in bytes. */
 export type Limits = {
   /** A JSON body or web form without files. */
   bodyBytes: number;
@@ -33,30 +33,30 @@ export type Limits = {
   uploadBytes: number;
   /** The same file, decompressed. */
   decompressedBytes: number;
-  /** What is kept, decompressed, of what came before its credentials: by all callers together, and by one address. */
+  /** Decompressed bytes that may be received before their credentials: by all callers together, and by one address. */
   unverifiedBytes: number;
   unverifiedBytesPerAddress: number;
-  /** How long a request may take until its credentials are there. */
+  /** How long a request may take until its credentials have come. */
   unverifiedMs: number;
-  /** What may wait in one entity's feed before it takes no more: requests, and bytes of their values. */
+  /** Maximum that one entity's feed holds: requests, and bytes of their values. */
   waitingRequests: number;
   waitingBytes: number;
-  /** Files of imports that are kept at once, decompressed: of one System of Records, and of an entity. */
+  /** Decompressed bytes of kept import files: of one System of Records, and of an entity. */
   keptBytesPerSor: number;
   keptBytesPerEntity: number;
-  /** What SDKs sent and waits to be taken in. */
+  /** Bytes of SDK calls that wait to be written. */
   trackingBytes: number;
   headersMs: number;
-  /** A connector's answer to a check, and to what can be read or written. */
+  /** Time of a connector for a check or discovery. */
   checkMs: number;
   discoverMs: number;
-  /** Between two pieces of a body. */
+  /** Time between two pieces of a body. */
   idleBodyMs: number;
-  /** In each of these times a reader takes something of a streamed answer. */
+  /** Time in which a reader must take something of a streamed answer. */
   readerMs: number;
-  /** How long a list that is streamed waits for a place. */
+  /** How long a streamed list waits for a place. */
   listWaitMs: number;
-  /** Open at once; and from one address, where no proxy stands before the server. */
+  /** Open connections; and from one address, unless a proxy stands before the server. */
   connections: number;
   connectionsPerAddress: number;
 };
@@ -86,29 +86,29 @@ export const LIMITS: Limits = {
 };
 
 export type ServerSettings = {
-  /** Where callers reach this server, without a slash at the end. */
+  /** Address at which callers reach this server, without a slash at the end. */
   publicUrl: string;
   tokenTtlDays: number;
   /** Requests per minute of one token, or of one address; 0 for no limit. */
   rateLimitPerMinute: number;
-  /** Requests per minute of what SDKs send under one key; 0 for no limit. */
+  /** Requests per minute of SDKs under one key; 0 for no limit. */
   ingestLimitPerMinute: number;
-  /** Which proxies to believe about a caller's address (Fastify's `trustProxy`). */
+  /** Proxies whose word about a caller's address counts (Fastify's `trustProxy`). */
   trustProxy?: boolean | string | undefined;
   version: string;
-  /** What metrics ask for as `Authorization: Bearer …`; without it they are open. */
+  /** Token that metrics require as `Authorization: Bearer …`; without one they are open. */
   metricsToken?: string | undefined;
-  /** Metrics are served at an address of their own, and not with the rest. */
+  /** Serves metrics only at their own address. */
   hasMetricsElsewhere?: boolean;
   limits?: Partial<Limits>;
 };
 
 export type ObservedRequest = { method: string; route: string; status: number; seconds: number };
 
-/** One part of the service; `required`: without it this server can't take requests. */
+/** Part of the service; `required`: without it this server takes no requests. */
 export type Readiness = { name: string; ready: boolean; required: boolean; reason?: string };
 
-/** What the HTTP surface uses of the other layers. */
+/** Dependencies of the HTTP surface on other layers. */
 export type ServerDependencies = {
   db: Database;
   files: Files;
@@ -121,21 +121,21 @@ export type ServerDependencies = {
     text(): Promise<string>;
     contentType: string;
   };
-  /** Where traces are on. */
+  /** Set if traces are on. */
   traceRequest?: TraceRequest | undefined;
-  /** Starts what a request has written down. The sweep makes up for a start that fails. */
+  /** Starts the work of recorded requests; the sweep repeats a failed start. */
   flows: Flows;
   outside: WaysOut;
-  /** The workers of this process have it, too. */
+  /** Shared with the workers of this process. */
   cpuShare: CpuShare;
-  /** Where calls of connectors have their folders. */
+  /** Folders for calls of connectors. */
   scratch: Pick<Scratch, 'folderOf'>;
-  /** One entry for each part of the service. */
+  /** Returns an entry for each part of the service. */
   ready(): Promise<Readiness[]>;
   settings: ServerSettings;
 };
 
-/** What a route uses. */
+/** Dependencies of a route. */
 export type RouteDependencies = ServerDependencies & {
   limits: Limits;
   unverified: UploadBudget;

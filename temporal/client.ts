@@ -17,7 +17,7 @@ export const FAILURE_CONVERTER = fileURLToPath(new URL('../workflows/failure-con
 
 export const dataConverter: DataConverter = { failureConverterPath: FAILURE_CONVERTER };
 
-/** Where Temporal is, and how to be let in. */
+/** Address of Temporal, and credentials for it. */
 export type TemporalSettings = {
   address: string;
   namespace: string;
@@ -27,7 +27,7 @@ export type TemporalSettings = {
 };
 
 /**
- * A client that connects at its first call. `identity` is what histories show of this process; `around` goes around its
+ * Opens a client that connects at its first call. `identity`: this process in histories; `around`: interceptors of its
  * calls.
  */
 export async function openTemporalClient(
@@ -48,7 +48,7 @@ export async function openTemporalClient(
 
 type TemporalConnection = { address: string; apiKey?: string } & Pick<ConnectionOptions, 'tls'>;
 
-/** For the client's connection and the workers' native one alike. */
+/** Returns options for the client's connection and the workers' native one. */
 export async function connectionOptions({ address, apiKey, tls }: TemporalSettings): Promise<TemporalConnection> {
   const pem = (path: string | undefined) => (path ? readFile(path) : undefined);
   const [crt, key, ca] = await Promise.all([pem(tls?.certPath), pem(tls?.keyPath), pem(tls?.caPath)]);
@@ -61,8 +61,8 @@ export async function connectionOptions({ address, apiKey, tls }: TemporalSettin
 }
 
 /**
- * A call that its retry begins again after the connection was closed ends as canceled. Without this the retry, which
- * runs in a timer, would end the process: a closed channel throws.
+ * Ends a call as canceled if its retry begins after the connection was closed. Otherwise the retry, in a timer, would
+ * throw and end the process.
  */
 const endCallsOnceClosed: Interceptor = (options, nextCall) => {
   try {
@@ -72,7 +72,7 @@ const endCallsOnceClosed: Interceptor = (options, nextCall) => {
   }
 };
 
-/** Its answer comes at once, and nothing is sent. */
+/** Answers at once, and sends nothing. */
 function endedCall(details: string): InterceptingCall {
   const ended = { code: status.CANCELLED, details, metadata: new Metadata() };
   return new InterceptingCall(null as never, {

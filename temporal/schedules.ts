@@ -193,7 +193,7 @@ async function put(temporal: Client, options: ScheduleOptions): Promise<void> {
   await temporal.schedule.create(options);
 }
 
-/** False if there is none. */
+/** Returns false if there is none. */
 async function replace(temporal: Client, options: ScheduleOptions): Promise<boolean> {
   try {
     await temporal.schedule.getHandle(options.scheduleId).update(() => ({ ...options, state: { ...options.state } }));
@@ -203,7 +203,7 @@ async function replace(temporal: Client, options: ScheduleOptions): Promise<bool
   }
 }
 
-/** False if there is one. */
+/** Returns false if there is one. */
 async function create(temporal: Client, options: ScheduleOptions): Promise<boolean> {
   try {
     await temporal.schedule.create(options);
@@ -214,7 +214,7 @@ async function create(temporal: Client, options: ScheduleOptions): Promise<boole
   }
 }
 
-/** Passes over a Schedule that is not there; any other error goes on. */
+/** Ignores a missing Schedule; rethrows other errors. */
 function unlessGone(error: unknown): false {
   if (error instanceof ScheduleNotFoundError) return false;
   const cause = error instanceof ServiceError ? error.cause : undefined;

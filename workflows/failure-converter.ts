@@ -1,12 +1,12 @@
 import { DefaultFailureConverter, type FailureConverter, type ProtoFailure } from '@temporalio/common';
 
-/** A class name, a refusal's code or an error's id: nothing that could quote a value. */
+/** Matches a class name, a refusal's code or an error's id, which quote no value. */
 const OPAQUE = /^[\w-]{1,64}$/;
 
 /**
- * Keeps texts out of histories, which can't be erased: of an error thrown in a step or a workflow its
- * class stays, and a message only where it is a code or an id. Stacks, details and causes are dropped;
- * failures that Temporal itself wraps around another keep that one as their cause.
+ * Keeps texts out of histories, which cannot be erased. An error of a step or workflow keeps its class, and a message
+ * only if it is a code or an id. Stacks, details and causes are dropped; failures that Temporal wraps around another
+ * keep that one as cause.
  */
 class OpaqueFailureConverter extends DefaultFailureConverter {
   override errorToFailure(...args: Parameters<DefaultFailureConverter['errorToFailure']>): ProtoFailure {

@@ -25,12 +25,12 @@ export const SYNC_STEPS = longSteps('syncs');
 export const SEND_STEPS = longSteps('sends');
 export const MAIL_STEPS: ActivityOptions = { ...longSteps('mails'), startToCloseTimeout: '3 minutes' };
 
-/** Steps that give a sign of life each second, and take as long as they take. */
+/** Options of long steps, which heartbeat each second. */
 function longSteps(taskQueue: TaskQueue): ActivityOptions {
   return { taskQueue, heartbeatTimeout: HEARTBEAT_TIMEOUT, startToCloseTimeout: '7 days', retry: RETRY };
 }
 
-/** After so many waits a flow goes on in a new run, so that no history grows long. */
+/** Number of waits after which a flow continues as new, so that no history grows long. */
 export const WAITS_OF_A_RUN = 50;
 
 /**
@@ -50,7 +50,9 @@ export async function untilSettled(
   }
 }
 
-/** Waits, and adds until when to what Temporal's page shows. `waits`: how many waits of this kind there were. */
+/**
+ * Waits, and adds the end of the wait to the details on Temporal's page. `waits`: number of waits of this kind so far.
+ */
 export async function pause(ms: number, waits: number, wait: (ms: number) => Promise<void> = sleep): Promise<void> {
   setCurrentDetails(`${getCurrentDetails()}: waits until ${new Date(Date.now() + ms).toISOString()} (wait ${waits})`);
   await wait(ms);
@@ -58,7 +60,7 @@ export async function pause(ms: number, waits: number, wait: (ms: number) => Pro
 
 type JobFlow = (ref: JobRef, waitsOfARun: number) => Promise<void>;
 
-/** The same of a step that may wait long: after so many waits the job continues in a new run of its workflow. */
+/** Does the same for a step that may wait long: after WAITS_OF_A_RUN waits the job continues as new. */
 export async function untilSettledInRuns(
   doing: string,
   step: () => Promise<RetryAfter | null>,
@@ -85,7 +87,7 @@ export async function claimed<Claim>(
   return ours;
 }
 
-/** A wait that ends early when the send is canceled. */
+/** Returns a wait that ends early when the send is canceled. */
 export function waitUnlessCanceled(): (ms: number) => Promise<void> {
   let isCanceled = false;
   setHandler(defineSignal(SEND_CANCELED), () => {
@@ -97,7 +99,7 @@ export function waitUnlessCanceled(): (ms: number) => Promise<void> {
   };
 }
 
-/** Whether a step found that another workflow has the job, or that it is no more. */
+/** Returns whether a step found that another workflow has the job, or that the job is deleted. */
 export function isJobGone(error: unknown): boolean {
   const cause = error instanceof ActivityFailure ? error.cause : null;
   return cause instanceof ApplicationFailure && cause.type === 'Refusal' && cause.message === 'request_gone';

@@ -22,7 +22,7 @@ const STEPS = [
   'keepEvents',
 ] as const;
 
-/** Starts the never-started, restarts the lost, deletes the expired. A step that fails holds up no other. */
+/** Starts jobs that were never started, restarts lost ones, deletes expired data. A failed step delays no other. */
 export async function sweep(): Promise<void> {
   if (!patched('isolates-steps')) return sweepUntilFailure();
   const failures: unknown[] = [];
@@ -36,7 +36,7 @@ export async function sweep(): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Serves histories from before a step that fails held up no other. */
+/** Replays histories from before a failed step stopped delaying others. */
 async function sweepUntilFailure(): Promise<void> {
   await steps.resetLostRuns();
   await steps.startUnclaimed();

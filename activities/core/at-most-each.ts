@@ -1,6 +1,6 @@
 /**
- * Does the work when it is asked for, and when it was not done for so long: since `doneAt`, as `performance.now()`
- * tells it, at first.
+ * Returns a function that does the work, but not within `everyMs` of the last time. `doneAt`: the last time at first,
+ * by `performance.now()`.
  */
 export function atMostEach(everyMs: number, work: () => Promise<void>, doneAt = -Infinity): () => Promise<void> {
   let last = doneAt;

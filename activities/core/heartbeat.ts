@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import type { Dependencies } from '../dependencies.ts';
 
 /** Heartbeat timeout of a step whose caller sets none. */
 const DEFAULT_TIMEOUT_MS = 5_000;
@@ -20,4 +21,12 @@ export async function heartbeating<T>(work: () => Promise<T>): Promise<T> {
   } finally {
     clearInterval(timer);
   }
+}
+
+/**
+ * Throws if the worker drains, or Temporal has given the step up: another worker continues. Call it between commits.
+ */
+export function stopIfAsked({ draining }: Pick<Dependencies, 'draining'>): void {
+  draining.throwIfAborted();
+  Context.current().cancellationSignal.throwIfAborted();
 }

@@ -1,13 +1,13 @@
 import { type Semaphore, TooManyWait } from '../../domain/core/semaphore.ts';
 
-/** How long work waits for a slot before its record says so: batches take turns within moments. */
+/** How long work waits for a slot before its record says so. */
 const NOTED_AFTER_MS = 1_000;
 
 export type NoteWait = (isWaiting: boolean) => Promise<void>;
 
 /**
- * Runs the work of a step in a slot of its entity's share. Throws `TooManyWait` if the line is full: then Temporal
- * tries the step again in a moment, and the step leaves its slot of the queue to others meanwhile.
+ * Runs the work of a step in a slot of its entity's share. Throws `TooManyWait` if the line is full: Temporal then
+ * retries the step in a moment, and its slot of the queue is free meanwhile.
  */
 export async function inSlot<T>(
   take: Semaphore,
@@ -24,12 +24,12 @@ export async function inSlot<T>(
 }
 
 /**
- * Takes a slot. If that takes longer than a moment, `note` records the wait, and its end. `isFirst`: the first slot of
- * a step, of which an earlier attempt may have ended while it waited; then the end is noted in any case.
+ * Takes a slot. If that takes longer than a moment, `note` records the wait and its end. `isFirst`: the first slot of a
+ * step, whose earlier attempt may have ended while it waited; then the end is always recorded.
  */
 export async function takeSlot(take: Semaphore, entityId: number, note: NoteWait, isFirst = true): Promise<() => void> {
   const wait: { noted?: Promise<void>; timer?: NodeJS.Timeout } = {};
-  // The slot is waited for, whether or not the database is there to note it.
+  // Waits for the slot even if the database is away and cannot record it.
   const noteIt = () => (wait.noted ??= note(true).catch(() => {}));
   const freeSlot = await take(entityId, async () => {
     wait.timer ??= setTimeout(() => void noteIt(), NOTED_AFTER_MS);

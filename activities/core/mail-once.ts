@@ -6,19 +6,19 @@ import { backOff } from '../../domain/time/durations.ts';
 import { inSlot } from './in-slot.ts';
 import type { RetryAfter } from './retry-after.ts';
 
-/** A mail that the server could not take is tried again so often, the last time about half an hour later. */
+/** Maximum number of tries of a mail that the server does not accept; the last is about half an hour later. */
 const TRIES = 6;
 const FIRST_WAIT_MS = 60_000;
-/** A receiver that asks for more time is asked again after this. */
+/** Maximum wait that a receiver may ask for. */
 const MAX_WAIT_MS = 30 * FIRST_WAIT_MS;
 const FILED = 'there is no mail server (SMTP_URL): it lies in outbox/ of the file store';
 
 export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary' | 'takeMailSlot'>;
 
 /**
- * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited.
- * The attempt is noted down before it is made and its outcome after: a mail that may have arrived is not sent again.
- * `name` is that of the flow's boundaries; by the identifier of what it tells of, a mail that comes twice is known.
+ * Sends an object's one mail, as the only way out for mails, so an entity's are limited here. Records the attempt
+ * before it is made and its outcome after: a mail that may have arrived is not sent again. `name`: that of the flow's
+ * boundaries. The message id comes from the identifier, so a receiver can recognize a repeated mail.
  */
 export async function mailOnce(
   deps: MailDependencies,
@@ -30,12 +30,12 @@ export async function mailOnce(
   return sendOnce(deps, mailed, { recipients: mail.to.length, name: `${name}: mail` }, () => send(deps, mail));
 }
 
-/** How long a sweep begins to send mails of one kind. */
+/** How long a sweep begins mails of one kind. */
 const MAILS_OF_SWEEP_MS = 5_000;
 
 /**
- * Sends mails one after another. Begins none once its time is over, so that a slow mail server does not hold up the
- * rest of the sweep; the mails that are left go with the next sweep.
+ * Sends mails one after another, and begins none after `withinMs`, so that a slow mail server does not delay the sweep;
+ * the next sweep sends the rest.
  */
 export async function mailInTurn<Due>(
   due: readonly Due[],
@@ -49,12 +49,12 @@ export async function mailInTurn<Due>(
   }
 }
 
-/** Outcome of an attempt; `retryAfterMs`: for how long the receiver wants to be left alone. */
+/** Outcome of an attempt; `retryAfterMs`: how long the receiver wants to wait. */
 export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean; retryAfterMs?: number };
 
 /**
- * Notes an attempt down before it is made, and its outcome after, so that an attempt with an unknown outcome is not
- * repeated. When to try again; null: it is settled.
+ * Records an attempt before it is made, and its outcome after, so that an attempt with an unknown outcome is not
+ * repeated. Returns when to try again; null if it is settled.
  */
 export async function sendOnce(
   deps: Pick<Dependencies, 'db' | 'boundary' | 'takeMailSlot'>,
@@ -65,15 +65,12 @@ export async function sendOnce(
   return inSlot(deps.takeMailSlot, ownerOf(mailed), () => sendInPlace(deps, mailed, about, attemptToSend));
 }
 
-/** No entity has these ids. */
+/** Ids instead of an entity's. */
 const RESETS = -1;
-/** Has the place of mails about internal errors. */
+/** Owner of mails about internal errors. */
 export const TO_OPERATOR = -2;
 
-/**
- * Who has the place of a mail: its entity. Resets of passwords belong to no entity, and share one place in line,
- * however many they are.
- */
+/** Returns whose place a mail takes: its entity's. Password resets belong to no entity, and share one place. */
 export function ownerOf(mailed: Mailed): number {
   return 'entityId' in mailed ? mailed.entityId : RESETS;
 }
@@ -97,13 +94,6 @@ async function sendInPlace(
 
 function waitAfter(tries: number, askedMs = 0): number {
   return Math.max(backOff(tries, FIRST_WAIT_MS), Math.min(askedMs, MAX_WAIT_MS));
-}
-
-/** Waits for all of them, also where one fails for a fault of ours; then when the first is to be tried again. */
-export async function sendAll(sends: readonly Promise<RetryAfter | null>[]): Promise<RetryAfter | null> {
-  await Promise.allSettled(sends);
-  const due = (await Promise.all(sends)).filter((wait) => wait !== null);
-  return due.length === 0 ? null : { againInMs: Math.min(...due.map(({ againInMs }) => againInMs)) };
 }
 
 async function send({ mailer }: MailDependencies, mail: Mail): Promise<Sent> {

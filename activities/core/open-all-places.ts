@@ -20,7 +20,7 @@ type Places = Pick<
   | 'takeDeliverySlot'
 >;
 
-/** Opens the places that the steps of a process share, once for the process; `cpuShare` is what its server has, too. */
+/** Opens the places that the steps of a process share, once a process; `cpuShare`: also that of its server. */
 export function openAllPlaces(cpuShare?: CpuShare): Places {
   return {
     takeImportSlot: openPlaces('imports', cpuShare),

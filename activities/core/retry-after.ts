@@ -1,2 +1,2 @@
-/** A step's answer that it wants to be tried again, and when. */
+/** A step's request to be retried, and when. */
 export type RetryAfter = { againInMs: number };

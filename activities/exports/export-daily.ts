@@ -32,10 +32,9 @@ import { countExportedRows, exportRuns, findExportRunById, listLateRows } from '
 import { exportSession } from '../../store/exports/export-session.ts';
 import { countLate } from '../../store/exports/export-sources.ts';
 import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
-import { heartbeating } from '../core/heartbeat.ts';
+import { heartbeating, stopIfAsked } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';

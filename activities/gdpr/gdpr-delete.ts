@@ -18,10 +18,9 @@ import type { Person } from '../../store/gdpr/tombstones.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import { cancelSend } from '../../temporal/flows.ts';
-import { heartbeating } from '../core/heartbeat.ts';
+import { heartbeating, stopIfAsked } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { mailAboutRequest } from './mail-about-request.ts';
 import {

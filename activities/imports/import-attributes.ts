@@ -37,12 +37,11 @@ import {
 } from '../../store/imports/imports.ts';
 import { lockKeptFiles, sumKeptFiles } from '../../store/imports/kept-files.ts';
 import { FILE_LIMITS, pinFile, storeFile } from '../../store/imports/pin-file.ts';
-import { heartbeating } from '../core/heartbeat.ts';
+import { heartbeating, stopIfAsked } from '../core/heartbeat.ts';
 import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';
 import { LaneQueue } from '../core/lane-queue.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import { type Batch, importRules, type ImportRules, pinnedHeader, readBatches } from './import-batches.ts';

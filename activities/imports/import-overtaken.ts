@@ -6,7 +6,7 @@ import { checkPieces } from '../../domain/imports/import-batch.ts';
 import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
 import { listErrorsOf } from '../../store/imports/import-errors.ts';
 import { findImportById, type ReadableImport } from '../../store/imports/imports.ts';
-import { stopIfAsked } from '../core/stop-if-asked.ts';
+import { stopIfAsked } from '../core/heartbeat.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type BatchOffsets, type ImportRules, pinnedHeader, readBatches } from './import-batches.ts';
 

@@ -1,4 +1,4 @@
-// What the steps of runs of syncs and of exporters share: claim, wait or fail, end, and send alerts.
+// Steps that runs of syncs and exporters share: claim, wait or fail, end, and send alerts.
 import type { Alert } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
@@ -12,7 +12,7 @@ import { insertRunAlert } from '../../store/jobs/run-alerts.ts';
 import type { Run, Runs } from '../../store/jobs/runs.ts';
 import { findConnection } from '../../store/syncs/connections.ts';
 import { startJob } from '../../temporal/flows.ts';
-import { mailOnce, sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
+import { mailOnce, sendOnce, type Sent } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { NO_ANSWER, openConnection, sendingContext } from '../syncs/open-connection.ts';
@@ -48,7 +48,7 @@ export async function claimRun<R extends Run, O>(
 /** Maximum length of the text that a run keeps of a refusal. */
 const MAX_CHARS = 2_000;
 
-/** What differs when an outside system refuses. */
+/** Differences between kinds of runs when an outside system refuses. */
 type Refused<R extends Run> = {
   /** The tries that failed before this one; none if the run has made progress since. */
   before?(run: R): Parameters<typeof nextTry>[1];
@@ -143,7 +143,7 @@ export async function startNextRun<R extends Run, O>(
 type RunAlerts = { to: string[]; connections: readonly string[]; report: RunReport<Alert['alert']>; mail: RunMail };
 
 type AlertedRun<R extends Run> = R & { alert: NonNullable<R['alert']> };
-/** What the reports of both kinds of runs say alike. */
+/** Members that the reports of both kinds of runs share. */
 type CommonReport = Pick<RunReport<never>, 'runId' | 'failure' | 'startedAt' | 'endedAt'>;
 
 /**
@@ -223,4 +223,11 @@ async function send(deps: Dependencies, entityId: number, connectionId: number, 
       ...(typeof seconds === 'number' ? { retryAfterMs: seconds * 1_000 } : {}),
     };
   }
+}
+
+/** Waits for all sends, even if one throws; returns when to try the first of them again. */
+async function sendAll(sends: readonly Promise<RetryAfter | null>[]): Promise<RetryAfter | null> {
+  await Promise.allSettled(sends);
+  const due = (await Promise.all(sends)).filter((wait) => wait !== null);
+  return due.length === 0 ? null : { againInMs: Math.min(...due.map(({ againInMs }) => againInMs)) };
 }

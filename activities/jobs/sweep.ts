@@ -1,4 +1,4 @@
-import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import { internalErrorOf, isInternal } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, logOfJob } from '../../domain/jobs/job.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
@@ -40,7 +40,6 @@ import { ensurePartitionsAhead, keepRetention, foldDayCounts } from '../../store
 import { isJobHeld, startJob, startReports, wakeFeed, wakeSegments } from '../../temporal/flows.ts';
 import { repairSchedules } from '../../temporal/schedules.ts';
 import { atMostEach } from '../core/at-most-each.ts';
-import { doAll } from '../core/do-all.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { settleRunsOf } from '../syncs/deliver.ts';
 
@@ -251,4 +250,11 @@ export async function deleteOrphanedFiles(db: Database, files: Files): Promise<v
     () => doAll(deletionsOf(files.list('access/'), (key) => isArchiveNamed(db, key))),
     () => doAll(deletionsOf(files.list('files/'), (key) => isFileOfJob(db, key))),
   ]);
+}
+
+/** Does each part although others fail. Once all were tried it throws an error of ours, or else the first. */
+async function doAll(parts: Iterable<() => Promise<unknown>> | AsyncIterable<() => Promise<unknown>>): Promise<void> {
+  const errors: unknown[] = [];
+  for await (const part of parts) await part().catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw errors.find((error) => isInternal(error)) ?? errors[0];
 }

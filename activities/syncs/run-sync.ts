@@ -20,10 +20,9 @@ import { updateRunFromStart, updateRunRead, updateSchemaChange } from '../../sto
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun, syncRuns } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
-import { heartbeating } from '../core/heartbeat.ts';
+import { heartbeating, stopIfAsked } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { customerId, identifier, isoDatetime, pageNumber } from '../core/input.ts';
-import { listCursor } from '../core/list-cursor.ts';
+import { listCursor } from '../core/page.ts';
 import { operation } from '../core/operation.ts';
 
 const SHARED = { tag: 'Audit log', role: 'admin' } as const;

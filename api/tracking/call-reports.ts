@@ -3,9 +3,8 @@
 import { z } from 'zod';
 import { REFUSAL_CODES } from '../../domain/tracking/call.ts';
 import { identifier, pageNumber, text } from '../core/input.ts';
-import { listCursor } from '../core/list-cursor.ts';
+import { listCursor, pageOf, pageQuery } from '../core/page.ts';
 import { operation } from '../core/operation.ts';
-import { pageOf, pageQuery } from '../core/page.ts';
 
 const SHARED = {
   tag: 'SDK data',

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Client, WholeEntity } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { isTimeZone } from '../../domain/time/time-zone.ts';
-import { askLine } from '../core/ask-line.ts';
+import { askLine } from '../core/ask.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
 import { resolveNamed } from '../core/nearest.ts';

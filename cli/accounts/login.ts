@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { readPassword } from '../core/read-password.ts';
+import { readPassword } from '../core/ask.ts';
 
 type LoginOptions = { entity?: string };
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Client, Invitation, User } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { readSecrets } from '../core/read-password.ts';
+import { readSecrets } from '../core/ask.ts';
 import { table } from '../core/table.ts';
 import { rightList } from './right-list.ts';
 

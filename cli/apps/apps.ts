@@ -16,9 +16,9 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
 import { resolveNamed } from '../core/nearest.ts';
-import { readJsonObject } from '../core/read-json.ts';
-import { readPassword } from '../core/read-password.ts';
-import { escapeControls } from '../core/readable.ts';
+import { readJsonObject } from '../core/read-input.ts';
+import { readPassword } from '../core/ask.ts';
+import { escapeControls } from '../core/write-out.ts';
 import { printable } from '../core/table.ts';
 import { untilAnswered } from '../core/until-answered.ts';
 

@@ -1,6 +1,4 @@
 import type { Client } from '../../api/client.ts';
-import type { Server } from './open-client.ts';
-import type { Terminal } from './terminal.ts';
 
 /** The parts of a process that a command uses; `process` is one. */
 export type ProcessIo = {
@@ -8,6 +6,17 @@ export type ProcessIo = {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream;
   stderr: NodeJS.WritableStream;
+};
+
+/** The server's address and the caller's token. */
+export type Server = { url: string; token?: string | undefined };
+
+/** Properties of the terminal that affect texts for people. */
+export type Terminal = {
+  /** Characters a line; null without a terminal, then nothing is cut. */
+  width: number | null;
+  /** The command as it was called, for hints that can be copied. */
+  command: string;
 };
 
 /** Input of a command. `console` prints to the streams beside it. */

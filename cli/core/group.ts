@@ -1,8 +1,8 @@
 /** Groups of commands about one kind of thing: lists, records and deletions. */
 import { type Command, Option } from 'commander';
 import type { CommandContext, Run } from './command-context.ts';
-import { confirmDeletion, YES, type YesOption } from './confirm-deletion.ts';
-import { printable, recordTable, table } from './table.ts';
+import { confirmDeletion, YES, type YesOption } from './ask.ts';
+import { printable, sayValue, table } from './table.ts';
 
 /** A group of commands about one kind of thing, and the columns of its list. */
 export type Group<T> = {
@@ -66,4 +66,12 @@ function print<T>(
 
 function isRecord(result: unknown): result is { record: object } {
   return typeof result === 'object' && result !== null && 'record' in result;
+}
+
+/** Returns the members of a record, one a line. */
+function recordTable(record: object, width: number | null): string {
+  const rows = Object.entries(record)
+    .filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value]) => [name, sayValue(value)]);
+  return table(['member', 'value'], rows, width);
 }

@@ -28,14 +28,6 @@ export function table(head: string[], rows: string[][], width: number | null = n
   return [layOut(widths, heads, width), rule(widths), ...lines.map((row) => layOut(widths, row, width))].join('\n');
 }
 
-/** Returns the members of a record, one a line. */
-export function recordTable(record: object, width: number | null): string {
-  const rows = Object.entries(record)
-    .filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value]) => [name, sayValue(value)]);
-  return table(['member', 'value'], rows, width);
-}
-
 export function sayValue(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value);

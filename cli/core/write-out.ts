@@ -1,8 +1,21 @@
+/** Output to files and terminals, without control characters. */
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
-import { readableText } from './readable.ts';
+
+/** Control characters, except tabs and line ends: a terminal obeys them, even in quoted text. */
+const CONTROLS = /(?![\t\n]|\r\n)\p{Cc}/gu;
+
+/** Replaces control characters in a text of several lines, such as a refusal that quotes a server. */
+export function readableText(text: string): string {
+  return text.replace(CONTROLS, '\uFFFD');
+}
+
+/** Escapes control characters that JSON allows unescaped (DEL and above); the meaning stays the same. */
+export function escapeControls(json: string): string {
+  return json.replace(CONTROLS, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 /**
  * Writes pieces into the file `path`, or to standard output; control characters are replaced on a terminal. A new file

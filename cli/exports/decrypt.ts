@@ -12,7 +12,7 @@ import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
 import { decryptStream, encryptionKeyError } from '../../domain/exports/file-encryption.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
-import { readText } from '../core/read-text.ts';
+import { readText } from '../core/read-input.ts';
 
 type Options = { type: string; keyFile?: string; out?: string; gunzip?: true; force?: true };
 

@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import type { Client, ExportRun, FoundExportRun, ListedDataExporter } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { CommandContext, Run } from '../core/command-context.ts';
+import type { CommandContext, Run, Terminal } from '../core/command-context.ts';
 import { nearestOf } from '../core/nearest.ts';
 import { printable, table } from '../core/table.ts';
-import type { Terminal } from '../core/terminal.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import {
   addRunCommands,

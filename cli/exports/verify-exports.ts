@@ -8,7 +8,7 @@ import { type SignatureState, type SigningKey, verifyDocument } from '../../doma
 import { type ExportManifest, type UnsignedManifest, unsignedManifest } from '../../domain/exports/export-manifest.ts';
 import { type WindowFault, windowFaults } from '../../domain/exports/window-faults.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
-import { escapeControls } from '../core/readable.ts';
+import { escapeControls } from '../core/write-out.ts';
 import { printable, table } from '../core/table.ts';
 import { readJwks } from '../gdpr/read-jwks.ts';
 import type { BucketOptions, ExportsBucket } from './exports-bucket.ts';

@@ -2,7 +2,7 @@
 import { Argument, type Command, Option } from 'commander';
 import type { Client, GdprHold, IdentifierLink } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { readPeople } from '../core/read-people.ts';
+import { readPeople } from '../core/read-input.ts';
 import { table } from '../core/table.ts';
 
 type HoldOptions = { reason: string; kind?: GdprHold['kind']; device?: true };

@@ -6,13 +6,12 @@ import type { Command } from 'commander';
 import type { Client, GdprRequest } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
-import { escapeControls } from '../core/readable.ts';
+import { escapeControls, writeOut } from '../core/write-out.ts';
 import { printable, table } from '../core/table.ts';
-import { writeOut } from '../core/write-out.ts';
 import { addGdprPeopleCommands } from './gdpr-people.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
-import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
-import { readPeople } from '../core/read-people.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/ask.ts';
+import { readPeople } from '../core/read-input.ts';
 import { follow } from '../jobs/follow.ts';
 
 export function addGdprCommand(program: Command, run: Run): void {

@@ -1,7 +1,7 @@
 import { refuse } from '../../domain/core/refusal.ts';
 import { readSigningKeys, type SigningKey } from '../../domain/core/signed-document.ts';
 import type { ProcessIo } from '../core/command-context.ts';
-import { readText } from '../core/read-text.ts';
+import { readText } from '../core/read-input.ts';
 
 const ANSWER_MS = 30_000;
 

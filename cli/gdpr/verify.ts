@@ -6,8 +6,8 @@ import { type ExportManifest, manifestSchema } from '../../domain/exports/export
 import { type DeletionList, deletionListSchema } from '../../domain/gdpr/deletion-list.ts';
 import { type GdprReceipt, receiptSchema } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { readJsonObject } from '../core/read-json.ts';
-import { escapeControls } from '../core/readable.ts';
+import { readJsonObject } from '../core/read-input.ts';
+import { escapeControls } from '../core/write-out.ts';
 import { printable } from '../core/table.ts';
 import { readJwks } from './read-jwks.ts';
 

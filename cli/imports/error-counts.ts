@@ -1,5 +1,5 @@
 import { table } from '../core/table.ts';
-import type { Terminal } from '../core/terminal.ts';
+import type { Terminal } from '../core/command-context.ts';
 
 /** Returns the number of errors of each type, largest first, with their positions; nothing if there are none. */
 export function errorCounts(

@@ -5,11 +5,9 @@ import pick from 'stream-json/filters/pick.js';
 import streamArray from 'stream-json/streamers/stream-array.js';
 import { stringify } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import type { CommandContext } from '../core/command-context.ts';
-import type { Server } from '../core/open-client.ts';
-import { escapeControls } from '../core/readable.ts';
+import type { CommandContext, Server } from '../core/command-context.ts';
+import { escapeControls, writeOut } from '../core/write-out.ts';
 import { type Column, fixedHead, fixedRow } from '../core/table.ts';
-import { writeOut } from '../core/write-out.ts';
 
 /** A row of an import or a record of a run that was not fully written. */
 type ListedError = {

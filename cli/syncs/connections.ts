@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { Client, Connection } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
-import { readJsonObject } from '../core/read-json.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/ask.ts';
+import { readJsonObject } from '../core/read-input.ts';
 import { printable, table } from '../core/table.ts';
 import { resolveEnd } from './sync-ends.ts';
 

@@ -17,7 +17,7 @@ import { isObject } from '../../domain/json/exact-json.ts';
 import { SYNC_MEMBERS } from '../../domain/syncs/sync-members.ts';
 import type { CommandContext, ProcessIo } from '../core/command-context.ts';
 import { nearestOf } from '../core/nearest.ts';
-import { readText } from '../core/read-text.ts';
+import { readText } from '../core/read-input.ts';
 import { printable } from '../core/table.ts';
 import { listSyncEnds, resolveEnd, type SyncEnds } from './sync-ends.ts';
 import { definitionOf, listSyncs } from './sync-record.ts';

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
-import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
+import { confirmDeletion, YES, type YesOption } from '../core/ask.ts';
 import { printable } from '../core/table.ts';
 import { type PlannedSync, planSyncs, sayValueChange, type SyncPlan } from './sync-plan.ts';
 

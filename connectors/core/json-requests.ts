@@ -35,11 +35,6 @@ export async function postForAnswer(
   );
 }
 
-/** Posts JSON and ignores the answer's content. */
-export async function postJson(url: string, post: Post, context: ConnectorContext): Promise<void> {
-  await (await postForAnswer(url, post, context)).end();
-}
-
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**

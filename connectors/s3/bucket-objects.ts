@@ -90,7 +90,7 @@ export class BucketObjects {
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key });
     const found = this.#ask(S3_RIGHTS.get, async (client, options) => {
       const { Body } = await client.send(command, options);
-      return gathered(Body as AsyncIterable<Uint8Array>, key);
+      return readWhole(Body as AsyncIterable<Uint8Array>, key);
     });
     return this.#unlessMissing(key, found);
   }
@@ -296,7 +296,7 @@ export class BucketObjects {
 const LATER = new Set(['InternalError', 'SlowDown', 'ServiceUnavailable']);
 
 /** Collects a body, up to a limit: the bucket is not ours, and an object of any size must not fill this process. */
-async function gathered(body: AsyncIterable<Uint8Array>, key: string): Promise<Buffer> {
+async function readWhole(body: AsyncIterable<Uint8Array>, key: string): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { type Alert, connector, type ConnectorContext, secret, refineBy } from '../core/contract.ts';
-import { postJson } from '../core/json-requests.ts';
+import { postForAnswer } from '../core/json-requests.ts';
 
 /** The address of an incoming webhook is a secret: anyone who knows it can post. */
 const SlackSettings = z.object({
@@ -17,8 +17,9 @@ function slackText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-function post({ url }: z.output<typeof SlackSettings>, text: string, context: ConnectorContext): Promise<void> {
-  return postJson(url, { body: JSON.stringify({ text: slackText(text) }), advice: ADVICE }, context);
+async function post({ url }: z.output<typeof SlackSettings>, text: string, context: ConnectorContext): Promise<void> {
+  const answer = await postForAnswer(url, { body: JSON.stringify({ text: slackText(text) }), advice: ADVICE }, context);
+  await answer.end();
 }
 
 /** Posts alerts to any chat that takes `{"text": …}` at a webhook's address. The check posts a line. */

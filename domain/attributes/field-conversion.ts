@@ -1,10 +1,9 @@
 /** Conversion of a source's field to the type of its attribute: texts, numbers, booleans, dates and Sets. */
 import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
-import { isDate, readDatetime, saysZone } from '../time/date-value.ts';
+import { isDate, readDatetime, saysZone, datetimeIn, dayIn, type WrittenTime, zoneClock } from '../time/date-value.ts';
 import { readNumber } from '../text/number-value.ts';
 import type { Json } from '../json/plain-json.ts';
 import { quote } from '../text/text-limits.ts';
-import { datetimeIn, dayIn, type WrittenTime, zoneClock } from '../time/zone-clock.ts';
 import { jsonText, sayType } from './json-value.ts';
 import { type NumberConversion, numberReader } from './number-conversion.ts';
 

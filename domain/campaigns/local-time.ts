@@ -2,7 +2,7 @@
 
 import { DAY_MS } from '../time/durations.ts';
 import { isTimeZone } from '../time/time-zone.ts';
-import { zoneClock } from '../time/zone-clock.ts';
+import { zoneClock } from '../time/date-value.ts';
 
 /** The clock of a device: an IANA zone, and minutes east of UTC. */
 type DeviceZone = { timezone: string | null; utcOffsetMinutes: number | null };

@@ -1,7 +1,7 @@
 /** When a campaign to an audience sends, by zone, and when a dynamic one looks for people and notifies them. */
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/durations.ts';
-import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../time/date-value.ts';
 import type { NotifLimit, Recurrence } from './campaign-body.ts';
 import type { CampaignType } from './campaign-status.ts';
 import { localMoment } from './local-time.ts';

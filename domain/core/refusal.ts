@@ -48,7 +48,7 @@ export function refuseFields(errors: readonly FieldError[]): void {
 }
 
 /** Returns what `read` returns; if it refuses fields, adds them to the errors and returns null. */
-export async function gatherErrors<T>(errors: FieldError[], read: () => T | Promise<T>): Promise<T | null> {
+export async function collectErrors<T>(errors: FieldError[], read: () => T | Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {

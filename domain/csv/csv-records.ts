@@ -51,14 +51,14 @@ export function parseRun(run: Run, delimiter: Delimiter = ','): ParsedRecord[] {
     parsed.push((isAscii ? text.slice(start, end) : run.bytes.toString('utf8', start, end)).split(delimiter));
   }
   let next = 0;
-  for (const outcome of parseSequence(gather(run, quoted), delimiter)) parsed[quoted[next++]!] = outcome;
+  for (const outcome of parseSequence(sequenceOf(run, quoted), delimiter)) parsed[quoted[next++]!] = outcome;
   return parsed;
 }
 
 /** Bytes of some records in a row; record i lies from `starts[i]` to `starts[i + 1]`. */
 type Sequence = { bytes: Buffer; starts: number[] };
 
-function gather(run: Run, records: readonly number[]): Sequence {
+function sequenceOf(run: Run, records: readonly number[]): Sequence {
   const starts = [0];
   const parts: Buffer[] = [];
   for (const record of records) {

@@ -1,16 +1,6 @@
 /** Splits the bytes of a CSV file into records, in one pass and with bounded memory. */
 import { Buffer } from 'node:buffer';
-import {
-  COMMA,
-  countLineEnds,
-  CR,
-  type Delimiter,
-  findPlainEnd,
-  findQuote,
-  findQuotedEnd,
-  LF,
-  QUOTE,
-} from './csv-bytes.ts';
+import { COMMA, CR, type Delimiter, LF, QUOTE } from './csv-bytes.ts';
 import { type Bad, type BadReason, type Piece, RunBuilder, separateBadUtf8 } from './csv-pieces.ts';
 
 /** Result of a scan: the LF that ends the record, a stray quote, a record over the limit, or the end of the bytes. */
@@ -369,4 +359,36 @@ class Splitter implements CsvSplitter {
 function withoutLineEnd(line: Buffer): Buffer {
   if (line.at(-1) !== LF) return line;
   return line.subarray(0, line.at(-2) === CR ? -2 : -1);
+}
+
+/** Returns the index in [from, to) of the first LF, or of a quote that opens a field; `to` if there is none. */
+function findPlainEnd(bytes: Uint8Array, from: number, to: number, recordStart: number, delimiter: number): number {
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at]!;
+    if (byte > QUOTE) continue; // nearly always: one comparison a byte
+    if (byte === LF) return at;
+    if (byte === QUOTE && (at === recordStart || bytes[at - 1] === delimiter)) return at;
+  }
+  return to;
+}
+
+/** Returns the index in [from, to) of the first LF or quote; `to` if there is none. */
+function findQuotedEnd(bytes: Uint8Array, from: number, to: number): number {
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at]!;
+    if (byte <= QUOTE && (byte === QUOTE || byte === LF)) return at;
+  }
+  return to;
+}
+
+/** Returns the index in [from, to) of the first quote; `to` if there is none. */
+function findQuote(bytes: Uint8Array, from: number, to: number): number {
+  const found = bytes.subarray(0, to).indexOf(QUOTE, from);
+  return found === -1 ? to : found;
+}
+
+function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
+  let count = 0;
+  for (let at = from; at < to; at += 1) if (bytes[at] === LF) count += 1;
+  return count;
 }

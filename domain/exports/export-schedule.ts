@@ -1,6 +1,6 @@
 import { DAY_MS } from '../time/durations.ts';
 import { laneOf } from '../core/hash.ts';
-import { dayAt, zoneClock } from '../time/zone-clock.ts';
+import { dayAt, zoneClock } from '../time/date-value.ts';
 import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
 
 /** Minutes of the local day: after midnight, and before people come to work. */

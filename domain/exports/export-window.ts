@@ -1,5 +1,5 @@
 import { DAY_MS } from '../time/durations.ts';
-import { dayAt, zoneClock } from '../time/zone-clock.ts';
+import { dayAt, zoneClock } from '../time/date-value.ts';
 
 /**
  * What a run exports, [start, end): by when it was received, or of a backfill when it happened. A start of null is that

@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS } from '../time/durations.ts';
-import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../time/date-value.ts';
 
 /** An app's quiet hours in minutes of the day; hours that end before they start go over midnight. */
 export type QuietHours = { start: number; end: number; timezone: string };

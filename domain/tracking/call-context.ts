@@ -3,7 +3,7 @@
 import { MINUTE_MS } from '../time/durations.ts';
 import { isObject, numberText } from '../json/exact-json.ts';
 import { isTimeZone } from '../time/time-zone.ts';
-import { type ZoneClock, zoneClock } from '../time/zone-clock.ts';
+import { type ZoneClock, zoneClock } from '../time/date-value.ts';
 import { type Fields, textOrNumber } from './call-fields.ts';
 import type { CallContext } from './call.ts';
 import { shorten } from '../text/text-limits.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, stringify } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
-import type { DemoSor } from './demo-sor.ts';
+import type { DemoSor } from './demo-server.ts';
 
 /** Polls until the state is final. */
 export async function outcome<Status>(

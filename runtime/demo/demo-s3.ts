@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { CreateBucketCommand, GetObjectCommand, S3Client, type S3ServiceException } from '@aws-sdk/client-s3';
 import { CannotStart } from '../cannot-start.ts';
-import { keptSecret } from '../embedded/kept-secret.ts';
+import { keptSecret } from '../embedded/secret-key.ts';
 import { startS3 } from '../embedded/s3.ts';
 import type { Say } from '../embedded/say.ts';
 

@@ -2,8 +2,7 @@ import { type Client, stringify, type SyncRun } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import { type Database, openDatabase } from '../../store/core/database.ts';
 import { cut, outcome, readBack } from './demo-outcome.ts';
-import type { DemoServer } from './demo-server.ts';
-import type { DemoSor } from './demo-sor.ts';
+import type { DemoServer, DemoSor } from './demo-server.ts';
 
 type Say = (text: string) => void;
 
@@ -130,7 +129,7 @@ const ROWS = `
     CASE n WHEN 240 THEN 'a lot' ELSE 1 + n % 9 || '.' || lpad((n * 37 % 1000)::text, 3, '0') || ',50' END,
     CASE n WHEN 360 THEN 'perhaps' ELSE (ARRAY['yes', 'no'])[1 + n % 2] END,
     CASE n WHEN 480 THEN '31/02/1990' ELSE to_char(date '1950-01-01' + n * 41, 'DD/MM/YYYY') END,
-    (ARRAY['chess, music', 'travel', 'cooking, running, music'])[1 + n % 3], 'nobody else is to see this'
+    (ARRAY['chess, music', 'travel', 'cooking, running, music'])[1 + n % 3], 'only the shop may see this'
   FROM generate_series(1, ${CUSTOMERS}) n
   ON CONFLICT (id) DO UPDATE SET mail = excluded.mail, plan_name = excluded.plan_name, orders_sum = excluded.orders_sum,
     news = excluded.news, birthday = excluded.birthday, likes = excluded.likes, remarks = excluded.remarks`;

@@ -3,8 +3,7 @@ import { table } from '../../cli/core/table.ts';
 import { MINUTE_MS } from '../../domain/time/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { cut } from './demo-outcome.ts';
-import type { DemoServer } from './demo-server.ts';
-import type { DemoSor } from './demo-sor.ts';
+import type { DemoServer, DemoSor } from './demo-server.ts';
 
 type Answer = IngestedCalls & { error_message?: string };
 

@@ -1,11 +1,10 @@
 /** Child processes of the service: starts them, and ends those of earlier runs. */
-import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CannotStart } from '../cannot-start.ts';
-import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** Time that a child may take to end before it is killed. */
 const PATIENCE_MS = 20_000;
@@ -123,6 +122,40 @@ function recordPath(dataDir: string, name: string): string {
 function readRecord(path: string): ProcessIdentity | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity | null;
+  } catch {
+    return null;
+  }
+}
+
+/** A process by its id and start: ids are used again, pairs are not. */
+export type ProcessIdentity = { pid: number; startedAt: string };
+
+export function identify(pid: number): ProcessIdentity | null {
+  const startedAt = process.platform === 'linux' ? startOnLinux(pid) : startByPs(pid);
+  return startedAt === null ? null : { pid, startedAt };
+}
+
+/** Returns whether this very process lives; a zombie does not. */
+export function isAlive({ pid, startedAt }: ProcessIdentity): boolean {
+  return identify(pid)?.startedAt === startedAt;
+}
+
+/** Returns field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)), with the boot, which makes it unique. */
+function startOnLinux(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === 'Z' || state === 'X') return null;
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return `${boot}/${fields[18]}`;
+  } catch {
+    return null;
+  }
+}
+
+function startByPs(pid: number): string | null {
+  try {
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || null;
   } catch {
     return null;
   }

@@ -1,10 +1,9 @@
 /** The secret key in the data folder. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, open, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, open, rename, readFile, writeFile } from 'node:fs/promises';
+import { join, dirname } from 'node:path';
 import { CannotStart } from '../cannot-start.ts';
-import { flushFolder, keptSecret } from './kept-secret.ts';
 
 const BYTES = 32;
 const NAME = 'secret-key';
@@ -46,4 +45,27 @@ async function readKey(path: string): Promise<Buffer> {
     throw new CannotStart(`${path} does not hold ${BYTES} bytes in base64: put the key of this data folder back.`);
   }
   return key;
+}
+
+/**
+ * Returns the secret in the file `path` (mode 0600), which the first call makes. It is on disk before it is used, so
+ * that a crash cannot lose the key of what was written with it.
+ */
+export async function keptSecret(path: string, draw: () => string): Promise<string> {
+  if (!existsSync(path)) {
+    const draft = `${path}.draft`;
+    await writeFile(draft, draw(), { mode: 0o600, flush: true });
+    await rename(draft, path);
+    await flushFolder(dirname(path));
+  }
+  return readFile(path, 'utf8');
+}
+
+async function flushFolder(path: string): Promise<void> {
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }

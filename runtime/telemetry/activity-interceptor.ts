@@ -1,18 +1,22 @@
 /** Wraps every step: metrics, one log line for each failure, and errors without values (law 1). */
-import { randomUUID } from 'node:crypto';
 import type { Context } from '@temporalio/activity';
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
+import { randomUUID } from 'node:crypto';
 import type { Log } from '../../activities/dependencies.ts';
 import { internalErrorOf, isInternal } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { TooManyWait } from '../../domain/core/semaphore.ts';
 import type { InternalErrorKind } from '../../domain/jobs/attention.ts';
 import { jobKindOf, type JobRef } from '../../domain/jobs/job.ts';
-import type { FailedStep } from '../../store/jobs/internal-errors.ts';
+import type { Database } from '../../store/core/database.ts';
+import {
+  type FailedStep,
+  deleteInternalError,
+  listFailedSteps,
+  upsertInternalError,
+} from '../../store/jobs/internal-errors.ts';
 import type { JobStep } from '../../store/jobs/step-attempts.ts';
-import type { StepAttempts } from '../step-attempts.ts';
-import type { FaultRecord } from './fault-record.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Flows without jobs: the input of their steps is an entity's id. */
@@ -99,16 +103,16 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
             throw ApplicationFailure.nonRetryable(String(error.status), 'Refusal');
           }
           const errorId = randomUUID();
-          const told = internalErrorOf(error);
+          const shown = internalErrorOf(error);
           // A canceled step may fail in any way.
           if (isInternal(error, info.attempt) && !cancellationSignal.aborted) {
-            log.error({ ...where, errorId, ...told }, 'a step failed');
+            log.error({ ...where, errorId, ...shown }, 'a step failed');
             metrics.countInternalError({ kind: step.kind, step: step.step });
             await faults.failed(step, errorId);
           } else {
-            log.warn({ ...where, errorId, ...told }, 'a step could not be done now');
+            log.warn({ ...where, errorId, ...shown }, 'a step could not be done now');
           }
-          throw ApplicationFailure.retryable(errorId, told.errorClass);
+          throw ApplicationFailure.retryable(errorId, shown.errorClass);
         }
       },
     },
@@ -168,3 +172,60 @@ function withJobId(input: unknown): unknown {
 function isRef(input: unknown): input is Pick<JobRef, 'entityId' | 'identifier'> {
   return typeof input === 'object' && input !== null && 'identifier' in input && 'entityId' in input;
 }
+
+/** Records internal errors of steps and requests in the database while they last (law 11). */
+type FaultRecord = {
+  /** `id` leads to the log. */
+  failed(step: FailedStep, id: string): Promise<void>;
+  /** Records a step that is not retried by itself. */
+  gaveUp(step: FailedStep, id: string): Promise<void>;
+  /** The step has succeeded, or has ended for another reason. */
+  settled(step: FailedStep, attempt: number): Promise<void>;
+};
+
+/** How often a process reads the errors that others have recorded. */
+const LOOK_EVERY_MS = 10_000;
+
+/**
+ * Records errors. If the database is away, only the log has them; an error that lasts is recorded by the next attempt.
+ */
+export function faultRecord(db: Database, log: Log): FaultRecord {
+  let open = new Set<string>();
+  let lookedAt = -Infinity;
+  const unlessAway = (work: () => Promise<void>) =>
+    work().catch((error: unknown) => log.warn({ ...internalErrorOf(error) }, 'internal errors are not recorded now'));
+  return {
+    failed: (step, id) =>
+      unlessAway(async () => {
+        open.add(keyOf(step));
+        await upsertInternalError(db, step, id);
+      }),
+    gaveUp: (step, id) => unlessAway(() => upsertInternalError(db, step, id, true)),
+    settled: (step, attempt) =>
+      unlessAway(async () => {
+        if (performance.now() - lookedAt > LOOK_EVERY_MS) {
+          lookedAt = performance.now();
+          open = new Set((await listFailedSteps(db)).map(keyOf));
+        }
+        // An earlier attempt may have failed in another process.
+        if (!open.delete(keyOf(step)) && attempt === 1) return;
+        await deleteInternalError(db, step);
+      }),
+  };
+}
+
+function keyOf({ entityId, kind, job, step }: FailedStep): string {
+  return JSON.stringify([entityId, kind, job, step]);
+}
+
+/**
+ * Finds steps of jobs that kill their process (law 11). A step that succeeds at its first attempt costs nothing; the
+ * erasure of a location costs one query.
+ */
+export type StepAttempts = {
+  /** `waits`: another suspected step is running. */
+  begin(step: JobStep): Promise<'runs' | 'waits' | 'given up'>;
+  ended(step: JobStep, outcome: 'done' | 'failed' | 'given up'): Promise<void>;
+  /** Closes the session, once this process begins no more steps. */
+  close(): Promise<void>;
+};

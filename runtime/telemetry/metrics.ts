@@ -107,7 +107,7 @@ function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures
     name: string,
     help: string,
     labelNames: Label[],
-    tell: (figure: Figure) => [labels: Record<Label, string>, requests: number],
+    sampleOf: (figure: Figure) => [labels: Record<Label, string>, requests: number],
   ) =>
     registry.registerMetric(
       new Gauge({
@@ -118,7 +118,7 @@ function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures
         async collect() {
           const figures = await count().catch(() => []);
           this.reset();
-          for (const figure of figures) this.inc(...tell(figure));
+          for (const figure of figures) this.inc(...sampleOf(figure));
         },
       }),
     );

@@ -34,7 +34,7 @@ const SEND_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 6_000;
 
 /** Records an error's code, or its name: all that Temporal's interceptor keeps. */
-const TELL_CLASS: ActivityInboundCallsInterceptor = {
+const RECORD_ERROR_CLASS: ActivityInboundCallsInterceptor = {
   execute: (input, next) =>
     next(input).catch((error: unknown) => {
       trace.getActiveSpan()?.setAttribute('error.type', internalErrorOf(error).errorClass);
@@ -62,7 +62,7 @@ export function otlpTraces(
     client: [new OpenTelemetryWorkflowClientInterceptor()],
     activities: [
       (step) => ({ inbound: new OpenTelemetryActivityInboundInterceptor(step) }),
-      () => ({ inbound: TELL_CLASS }),
+      () => ({ inbound: RECORD_ERROR_CLASS }),
     ],
     sinks: { exporter: makeWorkflowExporter(processor, resource) },
     async close() {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import * as api from '../../api/accounts/audit-log.ts';
-import { writeListCursor } from '../../api/core/list-cursor.ts';
+import { writeListCursor } from '../../api/core/page.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { audit } from '../http/audit.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../store/accounts/login-attempts.ts';
 import type { Database, Queryable } from '../../store/core/database.ts';
 import { findUserByEmail, type User } from '../../store/accounts/users.ts';
-import { networkOf } from '../http/network-of.ts';
+import { networkOf } from '../http/upload-budget.ts';
 
 /** OWASP's first choice for argon2id: 19 MiB, two passes, one lane. */
 const ARGON2ID = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

@@ -11,7 +11,7 @@ import { deleteTokensOf } from '../../store/accounts/tokens.ts';
 import { findUser, listEntityIdsOf, updateUser } from '../../store/accounts/users.ts';
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
-import { networkOf } from '../http/network-of.ts';
+import { networkOf } from '../http/upload-budget.ts';
 import { countAttempt, isWithinLimit, refuseLink, withPasswordByLink } from './passwords.ts';
 
 /** Requests a link. The sweep looks the account up, so that known and unknown addresses take the same time here. */

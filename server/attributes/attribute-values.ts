@@ -7,11 +7,10 @@ import { type Tx, write } from '../../store/core/database.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { findLastUser } from '../../store/tracking/installations.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import type { ApiVersion } from '../http/api-version.ts';
+import { type ApiVersion, type Circumstances, type Route, route } from '../http/route.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { rawNumber } from '../http/raw-json.ts';
-import { type Circumstances, type Route, route } from '../http/route.ts';
+import { rawNumber } from '../http/reply.ts';
 import { findVisibleSor } from './sor-record.ts';
 
 const readAttributeValues = route(api.readAttributeValues, async (asked, deps) => ({

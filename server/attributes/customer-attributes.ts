@@ -10,10 +10,9 @@ import {
 } from '../../store/attributes/customer-attributes.ts';
 import { findSorById, lockSor, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
-import type { ApiVersion } from '../http/api-version.ts';
+import { type ApiVersion, type Route, route } from '../http/route.ts';
 import { audit } from '../http/audit.ts';
 import { noResult } from '../http/reply.ts';
-import { type Route, route } from '../http/route.ts';
 import { findVisibleSor, isVisible, showAttribute } from './sor-record.ts';
 
 const viewAttribute = route(

@@ -14,8 +14,7 @@ import { type Application, listApplications } from '../../store/tracking/install
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { JsonText, rawNumber } from '../http/raw-json.ts';
-import { type Reply, streamedList, streamedResult } from '../http/reply.ts';
+import { JsonText, rawNumber, type Reply, streamedList, streamedResult } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
 import {

@@ -3,7 +3,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { CustomerAttribute } from '../../store/attributes/customer-attributes.ts';
 import { findSor, type SorType, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import type { ApiVersion } from '../http/api-version.ts';
+import type { ApiVersion } from '../http/route.ts';
 
 export function showAttribute(attribute: CustomerAttribute, sorType: SorType, version: ApiVersion): api.SorAttribute {
   const { identifier, key, label, valueType, disabled, isIdentifier, isSensitive, isGuessed } = attribute;

@@ -18,11 +18,10 @@ import {
 import { write } from '../../store/core/database.ts';
 import { listSyncsInto } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import type { ApiVersion } from '../http/api-version.ts';
+import { type ApiVersion, type Circumstances, type Route, route } from '../http/route.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { noResult, type Reply, streamedList } from '../http/reply.ts';
-import { type Circumstances, type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
 import { findVisibleSor, isVisible, showAttribute } from './sor-record.ts';
 

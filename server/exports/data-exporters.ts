@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/exports/data-exporters.ts';
-import { type FieldError, gatherErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { type FieldError, collectErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { exportDataType } from '../../domain/exports/export-data-type.ts';
 import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
-import { zoneClock } from '../../domain/time/zone-clock.ts';
+import { zoneClock } from '../../domain/time/date-value.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { listSorIds, listSorNames } from '../../store/attributes/systems-of-records.ts';
@@ -175,11 +175,11 @@ async function readExporter(
     endpoint: or(body.endpoint, before?.endpoint) ?? null,
   };
   const errors: FieldError[] = [];
-  const access = await gatherErrors(errors, () => readAccess(body, bucket, before));
-  const encryption = await gatherErrors(errors, () => readEncryption(body, before));
-  const bucketEncryption = await gatherErrors(errors, () => readBucketEncryption(body, before));
-  const exported = await gatherErrors(errors, () => readExported(db, entityId, body, before));
-  const exportsSince = await gatherErrors(errors, () => readSince(db, entityId, body, before));
+  const access = await collectErrors(errors, () => readAccess(body, bucket, before));
+  const encryption = await collectErrors(errors, () => readEncryption(body, before));
+  const bucketEncryption = await collectErrors(errors, () => readBucketEncryption(body, before));
+  const exported = await collectErrors(errors, () => readExported(db, entityId, body, before));
+  const exportsSince = await collectErrors(errors, () => readSince(db, entityId, body, before));
   refuseFields(errors);
   const { accessKeyId, secretAccessKey, ...account } = access!;
   const { encryptionKey, encryptionType } = encryption!;

@@ -1,13 +1,13 @@
 import { refuse } from '../../domain/core/refusal.ts';
 
-/** What may wait of each entity: requests count by their bytes. */
+/** The bytes of an entity's requests that may wait. */
 type Budget = {
-  /** False if that much more is too much. */
+  /** Returns false if the entity has too much with these bytes. */
   take(entityId: number, bytes: number): boolean | Promise<boolean>;
   giveBack?(entityId: number, bytes: number): void;
 };
 
-/** Refuses what is more than may wait with 429, and says when to try again. `what`: what it waits for. */
+/** Refuses requests beyond a budget with 429, and says when to try again. `what`: the work they wait for. */
 export class AdmissionLimit {
   readonly #budget: Budget;
   readonly #what: string;
@@ -19,7 +19,6 @@ export class AdmissionLimit {
     this.#retrySeconds = retrySeconds;
   }
 
-  /** Admits a request of so many bytes. */
   async take(entityId: number, bytes: number): Promise<void> {
     if (await this.#budget.take(entityId, bytes)) return;
     const seconds = `${this.#retrySeconds} second${this.#retrySeconds === 1 ? '' : 's'}`;
@@ -27,7 +26,7 @@ export class AdmissionLimit {
     refuse(429, 'too_many_requests', message, { retry_after: this.#retrySeconds });
   }
 
-  /** Does the work of a request of so many bytes, which count until it ends. */
+  /** Counts a request's bytes while its work runs. */
   async within<T>(entityId: number, bytes: number, work: () => Promise<T>): Promise<T> {
     await this.take(entityId, bytes);
     try {

@@ -3,8 +3,8 @@ import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from './caller.ts';
 
 /**
- * Writes down what a logged-in user or a service token does, in the transaction that does it; in the log of the
- * caller's entity unless another one is named.
+ * Writes an entry for an action of a user or a service token, in the action's transaction; into the log of the caller's
+ * entity unless another one is named.
  */
 export function audit(
   tx: Queryable,
@@ -15,7 +15,7 @@ export function audit(
   return insertAuditEntry(tx, entityId, { ...actorOf(caller), address, ...entry });
 }
 
-/** The same of several things, in one statement. */
+/** Writes several entries in one statement. */
 export function auditEach(
   tx: Queryable,
   { caller, address }: { caller: Caller; address: string },
@@ -34,7 +34,7 @@ function actorOf({ userId, serviceTokenId }: Caller) {
     : ({ actorKind: 'service_token', actorId: serviceTokenId } as const);
 }
 
-/** Writes down that somebody looked at each of these people, whether they are known or not. */
+/** Writes that the caller read the data of each of these people, known or not. */
 export function auditReads(
   tx: Queryable,
   who: { caller: Caller; address: string },

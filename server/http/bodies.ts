@@ -12,7 +12,7 @@ const LONG_NUMBER = /[\d.]{16}/;
 const FORM_FIELDS = 200;
 const FORM_FIELD_BYTES = 1024 ** 2;
 
-/** Reads bodies: JSON, web forms, and forms with files, whose parts are left to be read as they come. */
+/** Parses JSON and web forms; the parts of a form with files are read later, as they come. */
 export async function readBodies(app: FastifyInstance, deps: RouteDependencies): Promise<void> {
   const { limits } = deps;
   app.removeAllContentTypeParsers();
@@ -30,7 +30,7 @@ export async function readBodies(app: FastifyInstance, deps: RouteDependencies):
   app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {
     refuseOtherCharset(request);
     await verifyBody(request, bytes, 'form', deps);
-    return gather(new URLSearchParams(bytes.toString()));
+    return valuesByName(new URLSearchParams(bytes.toString()));
   });
   await app.register(multipart, {
     limits: { fields: FORM_FIELDS, fieldSize: FORM_FIELD_BYTES, files: 1, fileSize: Infinity, parts: FORM_FIELDS + 1 },
@@ -38,21 +38,18 @@ export async function readBodies(app: FastifyInstance, deps: RouteDependencies):
   });
 }
 
-/** Pairs by name: a repeated name, or one written `name[]`, gives an array. */
-export function gather(pairs: Iterable<[string, unknown]>): Record<string, unknown> {
-  const microBatch = new Map<string, { isArray: boolean; values: unknown[] }>();
+/** Returns pairs as an object: a repeated name, or one written `name[]`, becomes an array. */
+export function valuesByName(pairs: Iterable<[string, unknown]>): Record<string, unknown> {
+  const found = new Map<string, { isArray: boolean; values: unknown[] }>();
   for (const [written, value] of pairs) {
     const isArray = written.endsWith('[]') || Array.isArray(value);
     const name = written.endsWith('[]') ? written.slice(0, -2) : written;
-    const known = microBatch.get(name);
+    const known = found.get(name);
     if (known) known.values.push(value);
-    else microBatch.set(name, { isArray, values: [value] });
+    else found.set(name, { isArray, values: [value] });
   }
   return Object.fromEntries(
-    [...microBatch].map(([name, { isArray, values }]) => [
-      name,
-      isArray || values.length > 1 ? values.flat() : values[0],
-    ]),
+    [...found].map(([name, { isArray, values }]) => [name, isArray || values.length > 1 ? values.flat() : values[0]]),
   );
 }
 

@@ -4,11 +4,11 @@ import { findTokenOwner, type TokenOwner } from '../../store/accounts/tokens.ts'
 import type { Database } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 
-/** Who asks, in the one entity that the token acts in. */
+/** The caller of a request, in the one entity of the token. */
 export type Caller = {
-  /** Of a service token: its creator. */
+  /** For a service token: its creator. */
   userId: number;
-  /** Null for a person, who has logged in. */
+  /** Null for a person who has logged in. */
   serviceTokenId: number | null;
   entityId: number;
   /** A superadmin has every right. */
@@ -16,13 +16,13 @@ export type Caller = {
   admin: boolean;
   superadmin: boolean;
   token: string;
-  /** Names the token where its requests are counted. */
+  /** Identifies the token in rate limits. */
   tokenName: string;
 };
 
 const HEADER = /^Token ([A-Za-z0-9_-]{1,256})$/i;
 
-/** The caller that an `Authorization: Token <AUTH_TOKEN>` header speaks for; null for a missing, dead or odd one. */
+/** Returns the caller of an `Authorization: Token <AUTH_TOKEN>` header; null if it is missing, expired or malformed. */
 export async function findCaller(db: Database, header: string | undefined, ttlDays: number): Promise<Caller | null> {
   const token = HEADER.exec(header ?? '')?.[1];
   if (token === undefined) return null;
@@ -38,7 +38,7 @@ function asPerson(owner: TokenOwner | null): Bearer | null {
   return owner && { ...owner, rights: rightsOf(owner), serviceTokenId: null };
 }
 
-/** A service token has those of its rights that its creator has now, and is never an admin. */
+/** Returns a service token's caller: never an admin, with those of its rights that its creator still has. */
 async function findMachine(db: Database, token: string): Promise<Bearer | null> {
   const found = await findServiceTokenOwner(db, token);
   if (!found) return null;
@@ -52,7 +52,7 @@ async function findMachine(db: Database, token: string): Promise<Bearer | null> 
   return { userId, entityId, rights, admin: false, superadmin: false, serviceTokenId: id };
 }
 
-/** The rights that a membership gives: all of them to a superadmin, those listed to anyone else. */
+/** Returns the rights of a membership; a superadmin has all. */
 export function rightsOf({
   rights,
   superadmin,

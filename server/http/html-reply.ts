@@ -5,8 +5,8 @@ import { Reply } from './reply.ts';
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
 /**
- * No scripts, nothing from elsewhere, no frame around it; the address, which may hold a token, goes nowhere and is kept
- * nowhere.
+ * Headers that forbid scripts, foreign content and frames, and keep the address, which may hold a token, out of others'
+ * logs.
  */
 export const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
@@ -21,7 +21,6 @@ export const PAGE_HEADERS = {
   'cache-control': 'no-store',
 };
 
-/** A page for a person's browser. */
 export function htmlReply(page: string): Reply {
   return new Reply(Buffer.from(page), 200, PAGE_HEADERS);
 }

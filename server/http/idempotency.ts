@@ -14,45 +14,42 @@ import {
   updateReply,
 } from '../../store/core/idempotent-requests.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import type { ApiVersion } from './api-version.ts';
+import type { ApiVersion, KeepReply, Route } from './route.ts';
 import type { Caller } from './caller.ts';
 import { JSON_HEADERS, Reply, toReply } from './reply.ts';
-import type { KeepReply, Route } from './route.ts';
 import { findSorOfKey } from './sor-key.ts';
 
 /**
  * `Idempotency-Key`: a POST that is repeated under its key gets the first reply and has no second effect.
  *
- * The key is taken before the route's `handle`, which keeps its reply in the transaction of its effect: either both
- * are there or neither, wherever the process dies. A refusal or an error frees the key.
+ * The key is taken before the route's `handle`, which keeps its reply in the transaction of its effect, so both exist
+ * or neither. A refusal or an error frees the key.
  */
 
 const HEADER = 'Idempotency-Key';
 const PRINTABLE_ASCII = /^[ -~]{1,255}$/;
 
-/** All that a request says; equal requests under one key are one request. */
+/** The content of a request; equal requests under one key are one request. */
 type Asked = {
   route: Route;
   caller: Caller | undefined;
   version: ApiVersion;
   params: unknown;
   query: unknown;
-  /** The fields as they came, whatever their order. */
+  /** The fields as they came; their order does not count. */
   fields: unknown;
-  /** What tells the uploaded file from any other; null without one. */
+  /** Identifies the uploaded file; null without one. */
   content: string | null;
-  /** What the route takes, read by its schemas: it holds the key of the SoR where that is who asks. */
+  /** The parsed input; it has the SoR's key if a SoR is the caller. */
   input: object;
   log: FastifyBaseLogger;
 };
 
 type Work = (keepReply: KeepReply) => Promise<unknown>;
-/** Either the earlier request's reply, or the right to do the work. */
+/** The earlier request's reply, or else a function that does the work. */
 type Turn = { earlier: Reply; run?: never } | { run(work: Work): Promise<unknown> };
 
-/**
- * The key that a request came with, if its route goes by it. Refuses what is not 1 to 255 printable ASCII characters.
- */
+/** Returns the request's key if its route uses it. Refuses a key that is not 1 to 255 printable ASCII characters. */
 export function idempotencyKey(
   route: Route,
   headers: Record<string, string | string[] | undefined>,
@@ -62,7 +59,7 @@ export function idempotencyKey(
   return PRINTABLE_ASCII.test(key) ? key : refuseField(HEADER, 'must have 1 to 255 printable ASCII characters');
 }
 
-/** Takes the key for this request. Refuses with 409 what is no repeat, and a repeat that has no reply to get. */
+/** Takes the key for this request. Refuses with 409 another request under it, and a repeat without a kept reply. */
 export async function takeTurn(key: string | undefined, asked: Asked, deps: RouteDependencies): Promise<Turn> {
   if (key === undefined) return { run: (work) => work(async (_tx, result) => result) };
   const { entityId, scope } = await scopeOf(asked, deps);
@@ -142,7 +139,7 @@ async function runAsHolder(
   }
 }
 
-/** For a handler that did not keep its reply: a repeat after a kill just before this has the effect twice. */
+/** Keeps the reply of a handler that did not: a repeat after a kill just before this has the effect twice. */
 async function keepAfterwards(
   keepReply: KeepReply,
   db: Queryable,
@@ -159,20 +156,20 @@ function isSuccess({ status }: Reply): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Returns the form of a reply that is kept. Only text is: a repeat of a streamed reply is treated as a secret one. */
+/** Returns the reply to keep. Only text is kept: a repeat of a streamed reply is treated as a secret one. */
 function keptForm({ status, body }: Reply, secretOf: string | undefined): KeptReply {
   const isText = !(body instanceof Readable) && !Buffer.isBuffer(body);
   const isShown = secretOf === undefined && isText;
   return { status, body: isShown ? JSON.stringify(body) : null, identifier: secretOf ?? null };
 }
 
-/** Slower than its lease: a repeat does the work, or has done it. This one's transaction is rolled back. */
+/** Refuses a request that outlived its lease, so that its transaction rolls back: a repeat does the work. */
 function refuseLateHolder(): never {
   const message = `This took so long that a repeat with the same ${HEADER} took over: try again in a moment`;
   return refuse(409, 'conflict', message, { retry_after: 1 });
 }
 
-/** JSON in which members stand in the order of their names. */
+/** Returns JSON with members in the order of their names. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;

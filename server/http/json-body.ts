@@ -5,14 +5,13 @@ import { NestingError, parseJson, type ParseOptions, ProtoError, SAY_PROTO } fro
 import { refuseField } from '../../domain/core/refusal.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
-/** How long others wait for the event loop. */
+/** Maximum time that parsing holds the event loop. */
 const MAX_TURN_MS = 10;
 
 /**
- * The value of a JSON body; undefined for an empty one. Refused: bytes that are not UTF-8, nesting deeper than
- * `maxNesting` (checked before parsing), whatever is not JSON, with its place, and with `proto: 'refuse'` members named
- * `__proto__`. With
- * `exactNumbers` numbers keep their digits (`parseExactJson`). A large one leaves the event loop to others between.
+ * Returns the value of a JSON body; undefined for an empty one. Refuses bytes that are not UTF-8, nesting deeper than
+ * `maxNesting` (before parsing), invalid JSON, with its position, and with `proto: 'refuse'` members named `__proto__`.
+ * With `exactNumbers` numbers keep their digits (`parseExactJson`). Yields to the event loop during a large body.
  */
 export async function parseJsonBody(
   bytes: Buffer,
@@ -33,9 +32,7 @@ export async function parseJsonBody(
   }
 }
 
-/**
- * Does work whose pieces take a few milliseconds each; once they have taken long together others have the event loop.
- */
+/** Does work in pieces of a few milliseconds, and yields to the event loop after MAX_TURN_MS. */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (let began = performance.now(); ;) {
     const step = work.next();
@@ -53,13 +50,11 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 const TOKENS_AT_ONCE = 10_000;
 
-/** What may stand next. */
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
 
 /**
- * Where a text stops being JSON (RFC 8259); all from the text's start, position from 0, line and column from 1.
- * The engine's own errors name a place only now and then, and quote the text. Yields after each piece of work of a few
- * milliseconds.
+ * Returns where a text stops being JSON (RFC 8259): position from 0, line and column from 1. The engine's own errors
+ * rarely name a position, and quote the text. Yields every few milliseconds.
  */
 export function* findJsonError(json: string): Generator<void, { position: number; line: number; column: number }> {
   const position = yield* scanJson(json);
@@ -130,7 +125,7 @@ function skipScalar(json: string, start: number): End {
   return after === undefined ? { error: start } : { after };
 }
 
-/** Where the match that begins at `from` ends. */
+/** Returns the end of the match that begins at `from`. */
 function skip(pattern: RegExp, json: string, from: number): number | undefined {
   pattern.lastIndex = from;
   return pattern.test(json) ? pattern.lastIndex : undefined;

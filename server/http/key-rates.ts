@@ -2,9 +2,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 
 const WINDOW_MS = 60_000;
 
-/**
- * Refuses with 429 what goes beyond so many requests a minute of one key; 0 for no limit. Each server counts its own.
- */
+/** Refuses requests of a key beyond `perMinute` with 429; 0: no limit. Each server counts its own. */
 export class KeyRates {
   readonly #perMinute: number;
   #counts = new Map<string, number>();
@@ -14,7 +12,7 @@ export class KeyRates {
     this.#perMinute = perMinute;
   }
 
-  /** Counts a request. To be called of keys that are known: made-up ones are not counted. */
+  /** Counts a request. Call it only for known keys, so that made-up ones take no memory. */
   take(key: string): void {
     if (this.#perMinute === 0) return;
     const count = this.#count(key) + 1;
@@ -22,7 +20,7 @@ export class KeyRates {
     if (count > this.#perMinute) this.#refuse();
   }
 
-  /** Counts nothing. */
+  /** Refuses as `take` does, without counting. */
   refuseBeyond(key: string): void {
     if (this.#perMinute !== 0 && this.#count(key) >= this.#perMinute) this.#refuse();
   }

@@ -1,8 +1,8 @@
 type Call<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void };
 
 /**
- * Bounds a round of work: calls, and their weight together; so many rounds are under way at once. Items of one
- * `subject` are never in two of them, for they would wait for each other's locks; null goes with any.
+ * Limits of a round of work: its calls, their total weight, and the rounds under way. Items of one `subject` are never
+ * in two rounds at once, because those would wait for each other's locks; null has no subject.
  */
 export type RoundLimits<T> = {
   rounds: number;
@@ -13,9 +13,8 @@ export type RoundLimits<T> = {
 };
 
 /**
- * Does together what is asked for at the same time: calls that come while enough rounds of `work` are under way make up
- * the next one. A call alone is done at once. `work` gives a result for each item, in their order; where it fails, so
- * do all calls of the round.
+ * Batches concurrent calls: those that come while enough rounds of `work` are under way form the next round. A single
+ * call is done at once. `work` returns a result for each item, in order; if it fails, all calls of the round fail.
  */
 export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
   const { subject = () => null } = limits;
@@ -50,7 +49,7 @@ export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: Rou
     });
 }
 
-/** Takes out the first calls that are free and fit: at least one, unless none is free. */
+/** Removes the first free calls that fit: at least one, unless none is free. */
 function takeRound<T, R>(
   waiting: Call<T, R>[],
   { calls, weight, weigh }: RoundLimits<T>,

@@ -6,7 +6,7 @@ type Json = Record<string, unknown>;
 
 const SCHEMAS = '#/components/schemas/';
 
-/** The OpenAPI 3.1 document of these operations, from the very schemas that check them. */
+/** Returns the OpenAPI 3.1 document of these operations, from the schemas that check them. */
 export function openApiDocument(
   operations: readonly Operation[],
   { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>,
@@ -43,9 +43,7 @@ export function openApiDocument(
 
 type Described = { paths: Record<string, Json>; schemas: Record<string, Json> };
 
-/**
- * By list of operations: a description takes a tenth of a second of CPU, and is the same for all servers of a process.
- */
+/** Descriptions by list of operations: one takes 0.1 s of CPU, and is the same for all servers of a process. */
 const kept = new WeakMap<readonly Operation[], Described>();
 
 function described(operations: readonly Operation[]): Described {
@@ -61,7 +59,7 @@ function described(operations: readonly Operation[]): Described {
   return { paths, schemas };
 }
 
-/** Markdown, above all operations. */
+/** Introduction above all operations, in Markdown. */
 const INTRODUCTION = `Every call but a few needs a token in its header \`Authorization\`. Log in, make a System of Records with an
 attribute, and write a value:
 
@@ -106,7 +104,7 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 };
 
-/** Adds the records that it names to `schemas`. */
+/** Describes an operation, and adds its named records to `schemas`. */
 function describe(operation: Operation, schemas: Record<string, Json>): Json {
   const { auth, body, status = 200 } = operation;
   return {
@@ -177,7 +175,7 @@ function fileSchema(contentType: string): Json {
   return contentType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
-/** A record with a name is a reference, and stands in `schemas` once. */
+/** Returns the JSON schema; a named record becomes a reference into `schemas`. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Json>): Json {
   // Within another one, the schema itself becomes a reference, too.
   const whole = z.toJSONSchema(z.object({ schema }), {
@@ -198,7 +196,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<str
   return sayBytes(properties.schema) as Json;
 }
 
-/** The format says the same of a time, in a word. */
+/** Drops the pattern of a time, which says the same as its format. */
 function dropPattern(schema: Json): void {
   if (schema['format'] === 'date-time') delete schema['pattern'];
 }

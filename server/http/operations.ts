@@ -9,22 +9,19 @@ import { escaped } from '../../domain/text/html.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Readiness, ServerDependencies } from '../dependencies.ts';
 
-/** Everything the page needs comes from this server: it works without internet. */
+/** Allows only this server's content, so that the page works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 const LOGO =
   '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="40"><text x="0" y="28" fill="#fff" ' +
   'font-family="system-ui,sans-serif" font-size="24">Millrace API</text></svg>';
 const JSON_TYPE = 'application/json; charset=utf-8';
-/** Called by machines every few seconds: neither counted nor traced. */
+/** Routes that machines call every few seconds are neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 
-/** However often health and metrics are asked, they cost once in this time. */
+/** How long a result of health and metrics is kept. */
 const KEPT_MS = 1_000;
 
-/**
- * What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token of a user is
- * needed.
- */
+/** Serves health, metrics, the manual and the API page, for operators and their tools. They need no user's token. */
 export async function serveOperations(
   app: FastifyInstance,
   deps: Pick<ServerDependencies, 'metrics' | 'ready' | 'settings'>,
@@ -53,7 +50,7 @@ export async function serveOperations(
   });
 }
 
-/** `GET /metrics`, where there is a token only for those who have it. */
+/** Serves `GET /metrics`, and requires the token if there is one. */
 export function serveMetrics(
   app: FastifyInstance,
   metrics: Pick<ServerDependencies['metrics'], 'text' | 'contentType'>,
@@ -69,7 +66,7 @@ export function serveMetrics(
   });
 }
 
-/** Hashes have one length, and compare in the same time wherever they differ. */
+/** Compares hashes, which have one length, in constant time. */
 function isBearer(header: string | undefined, token: string): boolean {
   const [scheme = '', given = ''] = (header ?? '').split(' ', 2);
   return scheme.toLowerCase() === 'bearer' && timingSafeEqual(sha256(given), sha256(token));
@@ -77,7 +74,7 @@ function isBearer(header: string | undefined, token: string): boolean {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Asks `work` at most once in so many milliseconds; a failure is not kept. */
+/** Returns `work`'s result, kept for `ms`; a failure is not kept. */
 function keptFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
   let kept: { answer: Promise<T>; at: number } | undefined;
   return async () => {
@@ -104,7 +101,7 @@ const HEADERS = {
 };
 
 const FOLDER = new URL('../../docs/', import.meta.url);
-/** Nothing but pages of the folder has such a name. */
+/** Names of pages in the folder. */
 const NAME = /^[A-Za-z][A-Za-z-]*\.md$/;
 
 const HOME = `<h1>Millrace</h1>
@@ -115,10 +112,7 @@ begin with <a href="manual/first-import.md">a first import</a></li>
 <li><a href="health/ready">Health</a>: each part, and whether it is ready</li>
 </ul>`;
 
-/**
- * `GET /`, and the pages of `docs/` as HTML, each made from its Markdown once. Their links work without scripts or
- * internet.
- */
+/** Serves `GET /`, and the pages of `docs/` as HTML, each rendered once. */
 function serveManual(app: FastifyInstance): void {
   const pages = new Map<string, Promise<string>>();
   const pageOf = (name: string) => {
@@ -142,7 +136,7 @@ async function render(name: string): Promise<string> {
   const markdown = await readFile(new URL(name, FOLDER), 'utf8');
   const title = /^# (.*)$/m.exec(markdown)?.[1] ?? name;
   const html = (await new Marked(gfmHeadingId()).parse(markdown))
-    // Sources are with the program, not with the service.
+    // The service serves no sources.
     .replaceAll(/<a href="\.\.\/[^"<>]*">/g, '<a>');
   return page(title, `<p><a href="../">Millrace</a> · <a href="README.md">Documentation</a></p>\n${html}`);
 }

@@ -1,12 +1,11 @@
 import type { PageQuery } from '../../api/core/page.ts';
 import type { ServerSettings } from '../dependencies.ts';
 
-/** The rows that a page stands for. */
 export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: number } {
   return { offset: (page - 1) * per_page, limit: per_page };
 }
 
-/** A page of a list at `path`, which holds its filters; links are null where there is no such page. */
+/** Returns a page of the list at `path`, which contains its filters; links are null if there is no such page. */
 export function showPage<T>(settings: ServerSettings, path: string, query: PageQuery, total: number, items: T[]) {
   return {
     items,
@@ -14,7 +13,7 @@ export function showPage<T>(settings: ServerSettings, path: string, query: PageQ
   };
 }
 
-/** What a page says beside its `count` items: how many there are in all, and where other pages are. */
+/** Returns the totals of a list and the links to other pages, for a page of `count` items. */
 export function pageSummary(
   settings: ServerSettings,
   path: string,
@@ -26,8 +25,8 @@ export function pageSummary(
 }
 
 /**
- * The addresses of pages of the list at `path`, with the same filters. `cursor` goes on from where this page ended,
- * which costs the same on every page; null: nothing follows.
+ * Returns the addresses of pages of the list at `path`, with the same filters. `cursor`: the end of this page, from
+ * which the next costs the same as the first; null: there is none.
  */
 function pageLinks(
   { publicUrl }: ServerSettings,

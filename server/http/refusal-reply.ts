@@ -4,16 +4,16 @@ import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { PAGE_HEADERS } from './html-reply.ts';
 
-/** A caller who is still sending when refused gets so long to read why, then the connection ends. */
+/** How long a refused caller may continue to send before the connection ends. */
 const LINGER_MS = 5_000;
 
-/** The body of a refusal (reference: Errors, 2): the message stands as `error_message` and as `message`. */
+/** Returns the body of a refusal (reference: Errors, 2): the message is `error_message` and `message`. */
 export function refusalBody({ status, message, extra }: Refusal): Record<string, unknown> {
   return { success: false, status, error_message: message, message, ...extra };
 }
 
 /**
- * Turns anything thrown into an answer; no other place does. An error that is no refusal is ours: it is logged with its
+ * Turns anything thrown into an answer, as the only place. An error that is no refusal is ours: it is logged with its
  * id and never shown. `retry_after` (seconds) is also a header.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -29,7 +29,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .send(JSON.stringify({ ...refusalBody(refusal), ...errorCode(refusal, request) }));
 }
 
-/** A person with a browser, at a page: programs that call it are answered as everywhere. */
+/** Returns whether a browser requests a page; programs get JSON. */
 function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): boolean {
   return routeOptions?.config?.route?.contentType === 'text/html' && /\btext\/html\b/i.test(accept ?? '');
 }
@@ -38,12 +38,10 @@ function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest)
   return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
 }
 
-/** Seconds after which a caller tries again while the database or the file store is away. */
+/** Seconds after which a caller retries while the database or the file store is away. */
 const AWAY_RETRY_AFTER = 5;
 
-/**
- * Of the database or the file store that is away: the same request may succeed in a moment. Null for any other error.
- */
+/** Returns the refusal if the database or the file store is away, else null. */
 function awayRefusal(error: unknown, request: FastifyRequest): Refusal | null {
   if (!isAway(error)) return null;
   request.log.warn({ error: internalErrorOf(error) }, 'a request found the database or the file store out of reach');
@@ -62,7 +60,7 @@ function internalRefusal(error: unknown, request: FastifyRequest): Refusal {
   return new Refusal(500, 'internal_error', message, { id: request.id });
 }
 
-/** Fastify's own errors that are the caller's to mend. */
+/** Returns the refusal for errors of Fastify that the caller can mend, else null. */
 function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   switch ((error as FastifyError).code) {
@@ -90,7 +88,7 @@ function toRefusal(error: unknown): Refusal | null {
   }
 }
 
-/** Without this the server would read a refused upload to its end, for as long as that takes. */
+/** Ends a refused upload, which the server would otherwise read to its end. */
 function endUnreadBody({ raw }: FastifyRequest): void {
   if (raw.complete || raw.readableEnded || raw.destroyed) return;
   raw.unpipe();

@@ -4,9 +4,8 @@ import { TooManyWait } from '../../domain/core/semaphore.ts';
 const RETRY_SECONDS = 10;
 
 /**
- * Turns what kept a caller from a place into a refusal: 429 for a full line, 503 for a wait that is over
- * (`AbortSignal.timeout`), and 499 for a caller who hung up, which logs and metrics alone read. `what`: what waits, in
- * the plural. Throws any other error as it is.
+ * Turns a failed wait for a place into a refusal: 429 for a full queue, 503 for a timeout (`AbortSignal.timeout`), and
+ * 499, which only logs and metrics see, for a caller who hung up. `what`: what waits, in the plural. Rethrows others.
  */
 export function refuseWait(error: unknown, what: string, hungUp?: AbortSignal): never {
   if (hungUp?.aborted) throw new Refusal(499, 'hung_up', 'The caller hung up');

@@ -1,14 +1,30 @@
-import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
+import { Readable } from 'node:stream';
 import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
-import { JsonText } from './raw-json.ts';
 
-/** A piece of a streamed body is about this long, so that a million short rows don't make a million writes. */
+/** A value that JSON.stringify writes unchanged. */
+type RawJson = { rawJSON: string };
+
+/** Returns a decimal text of any length as a JSON number (the library types lack JSON.rawJSON). */
+export function rawNumber(decimal: string): RawJson {
+  return (JSON as unknown as { rawJSON(text: string): RawJson }).rawJSON(decimal);
+}
+
+/** Text that is already JSON. */
+export class JsonText {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+}
+
+/** Approximate length of the pieces of a streamed body, so that a million short rows don't make a million writes. */
 const PIECE_CHARS = 64 * 1024;
 
 export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 
-/** An answer that is more than a payload in the envelope: a body as it goes out, its HTTP status and its type. */
+/** An answer without the envelope: its body, HTTP status and headers. */
 export class Reply {
   readonly status: number;
   readonly body: unknown;
@@ -21,32 +37,32 @@ export class Reply {
   }
 }
 
-/** What a route answered, as it goes out: a payload gets its envelope. */
+/** Returns a route's answer as a reply; a payload gets its envelope. */
 export function toReply(answered: unknown): Reply {
   return answered instanceof Reply ? answered : bare({ success: true, result: answered });
 }
 
-/** A body without the envelope (reference: where an exception is stated). */
+/** Returns a body without the envelope (reference: where an exception is stated). */
 export function bare(body: unknown, status = 200): Reply {
   return new Reply(body, status);
 }
 
-/** `{ success: true }` only. */
+/** Returns `{ success: true }` only. */
 export function noResult(): Reply {
   return bare({ success: true });
 }
 
-/** Status 204: there is no body. */
+/** Returns status 204 without a body. */
 export function noContent(): Reply {
   return new Reply(undefined, 204, {});
 }
 
-/** A CSV file to save: UTF-8, LF, quotes where needed. `name` is one that needs no escaping, as identifiers do. */
+/** Returns a CSV file to save: UTF-8, LF, quotes where needed. `name` must need no escaping, like an identifier. */
 export function csvFile(name: string, rows: readonly string[][]): Reply {
   return new Reply(Buffer.from(stringify([...rows])), 200, csvHeaders(name));
 }
 
-/** As `csvFile`, written as the rows come. The first one is awaited here, as in `streamedResult`. */
+/** As `csvFile`, written as the rows come. Waits for the first row, as `streamedResult` does. */
 export async function streamedCsvFile(
   name: string,
   header: string[],
@@ -86,9 +102,8 @@ async function* csvPieces(
 }
 
 /**
- * `{ success: true, result: { …others, <member>: [row, …], …last } }`, written as the rows come. The first row is
- * awaited here, so that a query that fails at once is still answered as an error. `last` is asked for when all rows
- * have come.
+ * Returns `{ success: true, result: { …others, <member>: [row, …], …last } }`, written as the rows come. Waits for the
+ * first row, so that a query that fails at once is answered as an error. Calls `last` after all rows.
  */
 export async function streamedResult(
   member: string,
@@ -104,19 +119,19 @@ export async function streamedResult(
   return bare(await streamedRows(start, rows, () => `]${end()}}}`));
 }
 
-/** `{ success: true, result: [row, …] }`, in the same way. */
+/** Returns `{ success: true, result: [row, …] }`, in the same way. */
 export async function streamedList(rows: AsyncIterable<unknown>): Promise<Reply> {
   return bare(await streamedRows('{"success":true,"result":[', rows, () => ']}'));
 }
 
-/** Rows between a beginning of JSON and its end, written as they come. */
+/** Returns rows between a beginning of JSON and its end, written as they come. */
 export async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: () => string): Promise<Readable> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
   return readableOf(pieces(start, first, iterator, end), iterator);
 }
 
-/** The rows end with the body, also if the body was never read: HEAD asks for none. */
+/** Ends the rows with the body, even if it was never read, as for HEAD. */
 function readableOf(body: AsyncIterable<string>, rows: AsyncIterator<unknown>): Readable {
   return Readable.from(body, { objectMode: false }).once('close', () => void rows.return?.().catch(() => {}));
 }

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 type RequestTrace = {
-  /** Runs what handles the request, so that what it starts belongs to its trace. */
+  /** Runs the request's handler within its trace. */
   run(handle: () => void): void;
-  /** `status` is null when the caller hung up before the answer was out, `route` when there was none. */
+  /** `status`: null if the caller hung up before the answer ended; `route`: null for an unknown path. */
   end(outcome: { route: string | null; status: number | null }): void;
 };
 
@@ -14,7 +14,9 @@ export type TraceRequest = (request: {
   traceparent: string | undefined;
 }) => RequestTrace;
 
-/** A trace a request, by the route's pattern: the address may hold a customer's id. Probes have none. */
+/**
+ * Makes a trace a request, by the route's pattern, because the address may contain a customer's id. Probes have none.
+ */
 export function traceRequests(app: FastifyInstance, traceRequest: TraceRequest | undefined): void {
   if (!traceRequest) return;
   const traces = new WeakMap<FastifyRequest, RequestTrace>();
@@ -34,7 +36,7 @@ export function traceRequests(app: FastifyInstance, traceRequest: TraceRequest |
     traces.set(request, trace);
     raw.once('close', () => trace.end({ route, status: raw.writableFinished ? raw.statusCode : null }));
   });
-  // Only here: reading the body would lose it again.
+  // Not earlier, because reading the body loses the trace.
   app.addHook('preHandler', (request, _reply, done) => {
     const trace = traces.get(request);
     if (trace) trace.run(done);

@@ -1,40 +1,41 @@
-import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Auth, Operation } from '../../api/core/operation.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import type { ApiVersion } from './api-version.ts';
 import type { Caller } from './caller.ts';
 import type { Reply } from './reply.ts';
 
-/** What every request brings beside its input. */
+export type ApiVersion = 2 | 3;
+
+/** The parts of a request beside its input. */
 export type Circumstances = {
   version: ApiVersion;
   /** The caller's network address. */
   address: string;
-  /** Of a write key that came as the user of Basic authentication. */
+  /** The target of a write key that came as the user of Basic authentication. */
   trackingTarget: TrackingTarget | null;
-  /** Of the header `X-User-Token`, by which an app's server vouches for the user of a device. */
+  /** Header `X-User-Token`, by which an app's server vouches for the user of a device. */
   userToken: string | undefined;
   requestId: string;
   log: FastifyBaseLogger;
-  /** To be called of a large file once its credentials hold: it may take its time. */
+  /** Call it once the credentials of a large file hold: it may then take its time. */
   verified(): void;
   /** Aborts once the caller hangs up. */
   hungUp(): AbortSignal;
 };
 
 /**
- * Keeps what `handle` answers, for a repeat under the same `Idempotency-Key`; does nothing where none came. Every POST
- * calls it at the end of the transaction of its effect, and answers with what it gives back. Where the answer holds a
- * secret, or tells of a customer, it is not kept: `secretOf` then names the created object for a repeat.
- * Refuses, and so rolls back, when a repeat has taken the key over.
+ * Keeps the answer for a repeat under the same `Idempotency-Key`; does nothing without a key. Every POST calls it at
+ * the end of the transaction of its effect, and answers with the result. An answer with a secret or a customer's data
+ * is not kept: `secretOf` names the created object for a repeat. Refuses, and so rolls back, if a repeat has taken over
+ * the key.
  */
 export type KeepReply = <T>(tx: Queryable, answered: T, options?: { secretOf?: string }) => Promise<T>;
 
-/** A file part of a web form, taken in as it comes. */
+/** Handles the file part of a web form, as it comes. */
 export type Upload<F> = {
   /** Reads the stream to its end or refuses; `fields` are those that came before the file. */
   receive(
@@ -43,15 +44,15 @@ export type Upload<F> = {
     circumstances: Circumstances,
     deps: RouteDependencies,
   ): Promise<F>;
-  /** The content as it came, told apart from any other: its size and checksum. */
+  /** Identifies the content by its size and checksum. */
   identify(file: F): string;
-  /** Takes back what was received: the request was refused, or done before. */
+  /** Deletes a received file whose request was refused or is a repeat. */
   discard(file: F, deps: RouteDependencies): Promise<void>;
-  /** The request is over, however it ended. */
+  /** Called when the request has ended, in any way. */
   release(file: F): void;
 };
 
-/** An operation and what it does, as the server and the tests over all routes see it. */
+/** An operation with its handler, for the server and the tests over all routes. */
 export type Route = Operation & {
   upload?: Upload<unknown>;
   handle(
@@ -60,7 +61,7 @@ export type Route = Operation & {
   ): Promise<unknown>;
 };
 
-/** What the schemas of an operation make of a request. */
+/** A request parsed by the schemas of its operation. */
 export type Input<
   P extends z.ZodObject,
   Q extends z.ZodObject,
@@ -76,7 +77,6 @@ export type Input<
   keepReply: KeepReply;
 };
 
-/** What serves an operation. */
 export type Handle<
   P extends z.ZodObject,
   Q extends z.ZodObject,
@@ -87,8 +87,7 @@ export type Handle<
 > = (input: Input<P, Q, B, A, F>, deps: RouteDependencies) => Promise<z.input<R> | Reply>;
 
 /**
- * Serves an operation: its schemas give `handle` its types; what it returns becomes the `result` of the envelope,
- * unless it is a
+ * Binds an operation, whose schemas type `handle`, to its handler. The returned value becomes `result`, unless it is a
  * `Reply`.
  */
 export function route<

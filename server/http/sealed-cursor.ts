@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { SealedCell, Secrets } from '../../store/core/secrets.ts';
 
-/** What a cursor says that was sealed for this cell; null: it was sealed for another list, or is none. */
+/** Returns the content of a cursor that was sealed for this cell; null for one of another list, or none. */
 export function openSealedCursor<S extends z.ZodType>(
   secrets: Secrets,
   cell: SealedCell,

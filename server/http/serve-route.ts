@@ -8,29 +8,28 @@ import { MAX_ELEMENTS, shapeError } from '../../domain/json/json-size.ts';
 import { misspeltName } from '../../domain/text/say-unknown.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import type { ApiVersion } from './api-version.ts';
-import { gather } from './bodies.ts';
+import type { ApiVersion, Circumstances, Route } from './route.ts';
+import { valuesByName } from './bodies.ts';
 import { type Caller, findCaller } from './caller.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
-import type { Circumstances, Route } from './route.ts';
 import { validate } from './validate.ts';
 import { MAX_OPEN_BYTES, MAX_UNVERIFIED_BYTES, verifyFields } from './verify-body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
-    /** Of a write key that came before the body. */
+    /** The target of a write key that came before the body. */
     trackingTarget?: TrackingTarget;
   }
   interface FastifyContextConfig {
     route?: Route;
-    /** Called by machines every few seconds. */
+    /** A route that machines call every few seconds. */
     isProbe?: boolean;
   }
 }
 
-/** Finds out who asks before the request is counted, so that a token has a share of its own. */
+/** Finds the caller before the request is counted, so that a token has a share of its own. */
 export function authenticate(app: FastifyInstance, { db, settings }: RouteDependencies): void {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
@@ -39,7 +38,7 @@ export function authenticate(app: FastifyInstance, { db, settings }: RouteDepend
   });
 }
 
-/** Refuses who may not ask once the request is counted, before its body is read. */
+/** Refuses callers without the right once the request is counted, before its body is read. */
 export function authorise(app: FastifyInstance, { cpuShare }: RouteDependencies): void {
   app.addHook('preParsing', async (request) => {
     const {
@@ -88,7 +87,7 @@ async function answer(
   const circumstances = circumstancesOf(request, reply);
   const key = idempotencyKey(route, request.headers);
   const params = route.params ? validate(route.params, request.params, 'path') : {};
-  const asked = gather(Object.entries(request.query as object));
+  const asked = valuesByName(Object.entries(request.query as object));
   const query = route.query ? validate(route.query, asked, 'query', route.malformedQuery) : {};
   refuseMisspelt(route, 'query', asked);
   const { fields, file } = await readInput(route, request, circumstances, deps);
@@ -121,7 +120,7 @@ async function answer(
   }
 }
 
-/** Before a schema looks at each element. How deep a body may nest is checked where it is read. */
+/** Bounds the elements before a schema checks each; `bodies.ts` has checked the nesting. */
 function checkSize({ maxElements = MAX_ELEMENTS }: Route, fields: unknown): void {
   const message = shapeError(fields, { maxElements, maxNesting: Infinity });
   if (message !== null) refuseField('body', message);
@@ -151,10 +150,7 @@ function circumstancesOf(request: FastifyRequest, reply: FastifyReply): Circumst
   };
 }
 
-/**
- * Fastify's own signal also aborts once the body is read: Node closes a request then, and a response with its
- * connection.
- */
+/** Aborts when the connection closes early. Fastify's own signal also aborts once the body is read. */
 function hungUp({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   if (raw.destroyed) gone.abort();
@@ -166,12 +162,11 @@ function hungUp({ raw }: FastifyReply): AbortSignal {
 }
 
 /**
- * Least that a reader takes of a streamed answer in each `readerMs`: several of the lumps in which the kernel's buffers
- * drain.
+ * Minimum that a reader takes of a streamed answer in each `readerMs`: several times what kernel buffers drain at once.
  */
 const LEAST_READ_BYTES = 1024 ** 2;
 
-/** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
+/** Sends an answer. Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
 function send({ limits }: RouteDependencies, reply: FastifyReply, answered: unknown): FastifyReply {
   const { body, status, headers } = toReply(answered);
   if (body instanceof Readable)
@@ -182,20 +177,17 @@ function send({ limits }: RouteDependencies, reply: FastifyReply, answered: unkn
     .send(body instanceof Readable || Buffer.isBuffer(body) ? unlessHead(reply, body) : JSON.stringify(body));
 }
 
-/** Fastify reads a stream to its end to answer HEAD. Headers, a known length among them, were set before. */
+/** Drops the stream of a HEAD request, which Fastify would read to its end. */
 function unlessHead({ request }: FastifyReply, body: Readable | Buffer): Readable | Buffer {
   if (request.method !== 'HEAD' || Buffer.isBuffer(body)) return body;
   body.destroy();
   return Readable.from([]);
 }
 
-/** The least that a reader has to take of a streamed answer in each `withinMs` in which there is more to take. */
+/** Minimum that a reader takes of a streamed answer in each `withinMs` in which more is ready. */
 type ReaderRate = { leastBytes: number; withinMs: number };
 
-/**
- * Breaks a streamed answer off whose reader takes less: until then the answer holds its piece in memory, and maybe a
- * place.
- */
+/** Breaks off a streamed answer whose reader is slower, because it holds memory and perhaps a place. */
 function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, withinMs }: ReaderRate): void {
   const { socket } = response;
   if (!socket) return;
@@ -204,7 +196,7 @@ function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, w
   const timer = setInterval(() => {
     const isSlow = response.writableNeedDrain && taken() - before < leastBytes;
     before = taken();
-    // The answer has begun: to end the connection is the only way to say that it is not whole.
+    // The answer has begun, so only a broken connection says that it is incomplete.
     if (isSlow) response.destroy();
   }, withinMs);
   response.once('close', () => {
@@ -215,16 +207,15 @@ function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, w
 
 const V3 = /^application\/vnd\.svc\.v3(\+json)?$/i;
 
-/** v3 where `Accept` names `application/vnd.svc.v3`, else v2: a wildcard never selects v3 (reference: Versioning). */
+/** Returns 3 if `Accept` names `application/vnd.svc.v3`; a wildcard never selects v3 (reference: Versioning). */
 function apiVersion(accept: string | undefined): ApiVersion {
   return (accept ?? '').split(',').some((range) => V3.test(range.split(';')[0]!.trim())) ? 3 : 2;
 }
 
 /**
- * Refuses a name that is probably a misspelling of one that the operation takes: ignored, `user_id` for `user_ids`
- * would list everybody, and `dryrun` for `dry_run` would import. Any other unknown name is ignored. A body may have
- * what the result has: callers send back what they have read. SDKs and browsers send more than is asked for, so calls
- * of theirs are left alone.
+ * Refuses a name that is probably a misspelling: `user_id` for `user_ids` would list all people, and `dryrun` for
+ * `dry_run` would import. Ignores other unknown names, members of the result in a body (callers send back what they
+ * have read), and calls of SDKs and browsers, which send more than they must.
  */
 function refuseMisspelt({ auth, result, ...operation }: Operation, part: 'query' | 'body', given: unknown): void {
   const schema = operation[part];
@@ -252,10 +243,10 @@ function refuseMisspelt({ auth, result, ...operation }: Operation, part: 'query'
   );
 }
 
-/** More unknown names are no misspellings, and each costs a comparison with all known ones. */
+/** Maximum number of unknown names that are compared with the known ones. */
 const MAX_COMPARED = 100;
 
-/** Names of the members of a result, and of the records in it. */
+/** Returns the names of a result's members, and of those of its records. */
 function namesIn(schema: z.ZodType): string[] {
   if (schema instanceof z.ZodArray) return namesIn(schema.element as z.ZodType);
   if (!(schema instanceof z.ZodObject)) return [];
@@ -265,8 +256,8 @@ function namesIn(schema: z.ZodType): string[] {
 type Form = { fields: Record<string, unknown>; file?: unknown };
 
 /**
- * Reads a form part by part. The route's file is received as it comes; nothing of it is left where the form
- * turns out to be broken, cut off or refused.
+ * Reads a form part by part, and receives the route's file as it comes. Removes the file if the form is broken or
+ * refused.
  */
 async function readForm(
   request: FastifyRequest,
@@ -283,13 +274,13 @@ async function readForm(
   try {
     for await (const part of request.parts()) {
       if (part.type === 'field') {
-        // A part that says it is JSON has been parsed.
+        // A part with a JSON content type has been parsed.
         const message = shapeError(part.value, { maxElements: MAX_ELEMENTS, maxNesting: deps.limits.nesting });
         if (message !== null) refuseField(part.fieldname, message);
         fieldBytes += Buffer.byteLength(typeof part.value === 'string' ? part.value : JSON.stringify(part.value));
         if (part.valueTruncated) refuseField(part.fieldname, 'is too long');
         if (fieldBytes > maxFieldBytes && maxFieldBytes < deps.limits.bodyBytes) {
-          await verifyFields(route, gather(pairs), deps);
+          await verifyFields(route, valuesByName(pairs), deps);
           maxFieldBytes = deps.limits.bodyBytes;
         }
         if (fieldBytes > maxFieldBytes)
@@ -299,17 +290,19 @@ async function readForm(
         part.file.destroy();
         refuseField(part.fieldname, upload ? `takes no file; send one file, as \`${uploadPart}\`` : 'takes no file');
       } else {
-        file = await upload.receive(part.file, gather(pairs), circumstances, deps).finally(() => part.file.destroy());
+        file = await upload
+          .receive(part.file, valuesByName(pairs), circumstances, deps)
+          .finally(() => part.file.destroy());
       }
     }
   } catch (error) {
     if (upload && file !== undefined) await upload.discard(file, deps).finally(() => upload.release(file));
     throw refusalOf(error);
   }
-  return { fields: gather(pairs), file };
+  return { fields: valuesByName(pairs), file };
 }
 
-/** The form parser's own errors, as what the caller can do about them. */
+/** Refusals for the form parser's own errors. */
 const PARSER_REFUSALS: Record<string, Refusal> = {
   FST_MP_PREMATURE_CLOSE: new Refusal(400, 'bad_request', 'The request ended before its form did'),
   FST_PARTS_LIMIT: new Refusal(413, 'payload_too_large', 'The form has too many parts'),
@@ -318,7 +311,7 @@ const PARSER_REFUSALS: Record<string, Refusal> = {
   FST_PROTO_VIOLATION: new Refusal(400, 'bad_request', 'The form has a field of a name that is not allowed'),
   FST_INVALID_JSON_FIELD_ERROR: new Refusal(400, 'bad_request', 'The form has a field that says it is JSON and is not'),
 };
-/** What the parser says of a form that is no form; it has no code for it. */
+/** The parser's messages about a body that is no form; they have no code. */
 const NO_FORM = /multipart|terminated early|boundary|malformed/i;
 
 function refusalOf(error: unknown): unknown {

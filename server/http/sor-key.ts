@@ -2,7 +2,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { findSorByApiKey, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 
-/** The SoR that the key belongs to, or a 401: whether SoR or key is wrong is not told. */
+/** Returns the SoR of a key. Refuses with 401, without saying whether SoR or key is wrong. */
 export async function findSorOfKey(
   { db, secrets }: Pick<RouteDependencies, 'db' | 'secrets'>,
   sorId: string,

@@ -10,13 +10,9 @@ const [START, END] = ['<!-- documents: made from the operations by `npm run docs
 
 type Json = Record<string, unknown>;
 
-/**
- * A member of a body, and the most bytes that it may have as JSON: `maxBytes` by itself, or null where its schema alone
- * bounds it.
- */
+/** A member of a body, with its maximum bytes as JSON; `maxBytes`: its own limit, null if only its schema bounds it. */
 export type BodyMember = { id: string; member: string; maxBytes: number | null; mostBytes: number };
 
-/** Returns the members of an operation's body. */
 export function membersOf({ id, body }: Operation): BodyMember[] {
   if (!body) return [];
   const { $defs = {}, ...schema } = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' }) as Json & {
@@ -54,7 +50,7 @@ function resolve(schema: Json, defs: Record<string, Json>): Json {
 const CHARACTER_BYTES = 6;
 const NUMBER_BYTES = 330;
 
-/** Returns the most bytes of JSON that a schema lets through: Infinity where it sets no bound. */
+/** Returns the maximum bytes of JSON that a schema accepts; Infinity without a bound. */
 function mostBytes(given: Json, defs: Record<string, Json>, within: readonly unknown[] = []): number {
   const schema = resolve(given, defs);
   const { maxBytes, enum: values, maxLength, maxItems, items, properties, additionalProperties } = schema;
@@ -75,7 +71,7 @@ function mostBytes(given: Json, defs: Record<string, Json>, within: readonly unk
   return ['boolean', 'null', 'integer', 'number'].includes(String(schema['type'])) ? NUMBER_BYTES : Infinity;
 }
 
-/** Returns the characters of a text whose form bounds them. */
+/** Returns the maximum characters of a text whose format or pattern bounds them. */
 function charactersOf({ format, pattern }: Json): number {
   const [, digits = Infinity] = /^\^\\d\{1,(\d+)\}\$$/.exec(String(pattern)) ?? [];
   return format === 'date-time' ? DATETIME_CHARS : Number(digits);

@@ -1,10 +1,7 @@
 import { openPlaces } from '../../domain/core/limits.ts';
 import { refuseWait } from './refuse-wait.ts';
 
-/**
- * Lists that are streamed in pieces: bounds how many are at once, and so what their pieces hold in memory and of the
- * database's pool.
- */
+/** Lists that are streamed in pieces: bounds how many run at once, and so their memory and database connections. */
 
 /** A caller of a list. */
 type Who = { caller: { entityId: number }; hungUp(): AbortSignal };
@@ -13,12 +10,12 @@ export class StreamedLists {
   readonly #take = openPlaces('streamedLists');
   readonly #waitMs: number;
 
-  /** Lets a caller wait for a place for at most `waitMs`. */
+  /** `waitMs`: maximum wait of a caller for a place. */
   constructor(waitMs: number) {
     this.#waitMs = waitMs;
   }
 
-  /** Yields the rows of pieces one by one, as `show` makes them of a piece, in a place of the caller's entity. */
+  /** Yields the rows that `show` makes of each piece, in a place of the caller's entity. */
   shown<T, R>(
     who: Who,
     pieces: AsyncIterable<readonly T[]>,
@@ -27,10 +24,7 @@ export class StreamedLists {
     return this.within(who, shownRows(pieces, show));
   }
 
-  /**
-   * Yields rows in a place of the caller's entity, which ends with the last of them. Refuses with 429 where too many
-   * wait, and with 503 where none has become free in time.
-   */
+  /** Yields rows in a place of the caller's entity. Refuses with 429 if too many wait, and with 503 after a timeout. */
   async *within<R>({ caller, hungUp }: Who, rows: AsyncIterable<R>): AsyncGenerator<R> {
     const gone = hungUp();
     const release = await this.#take(

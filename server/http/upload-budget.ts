@@ -1,16 +1,24 @@
-import { networkOf } from './network-of.ts';
+import ipaddr from 'ipaddr.js';
+import { isIPv6 } from 'node:net';
 
-/** How much is kept of what came before its credentials, all callers together and of one network. */
+/** Returns the address, or the /64 of an IPv6 address: one customer of a provider has all of it (RFC 6177). */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4'
+    ? parsed.toString()
+    : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
+}
+
+/** Bytes that were received before their credentials, of all callers together and of each network. */
 export type UploadBudget = {
-  /** Takes so many bytes; false where they are more than may be kept. */
+  /** Counts bytes; returns false if they exceed a limit. */
   take(address: string, bytes: number): boolean;
   giveBack(address: string, bytes: number): void;
 };
 
 export type UploadLimits = {
-  /** Of all together. */
   unverifiedBytes: number;
-  /** Of one network (`networkOf`). */
   unverifiedBytesPerAddress: number;
 };
 

@@ -4,10 +4,10 @@ import { MAX_FAULTS, refuse } from '../../domain/core/refusal.ts';
 
 type Issue = z.core.$ZodRawIssue;
 
-/** What JSON calls it. */
+/** Types by JSON's names. */
 const EXPECTED: Record<string, string> = { record: 'object' };
 
-/** What the words after a field's name say, where its schema has none of its own. */
+/** Returns the words after a field's name if its schema has none of its own. */
 function sayIssue(issue: Issue): string {
   if (issue.code === 'invalid_type') {
     return issue.input === undefined
@@ -33,8 +33,8 @@ function withArticle(expected: string): string {
 }
 
 /**
- * The input as the schema reads it, or a 400 `bad_request` that names each field at fault by its dotted path;
- * `whole` names the input itself. `malformed` gives status and message where the reference has them.
+ * Returns the input as the schema reads it. Refuses with 400 `bad_request` and each wrong field by its dotted path;
+ * `whole` names the input itself. `malformed`: status and message that the reference has instead.
  */
 export function validate<S extends z.ZodType>(
   schema: S,

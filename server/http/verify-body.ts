@@ -1,17 +1,18 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, FastifyInstance, FastifyReply } from 'fastify';
+import { Transform } from 'node:stream';
 import type { Auth } from '../../api/core/operation.ts';
+import { refuse, refuseField, Refusal } from '../../domain/core/refusal.ts';
 import { sayNesting } from '../../domain/json/json-size.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
-import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import type { Route } from './route.ts';
 import { refuseKey } from './sor-key.ts';
 
-/** Bytes of a body, or of the fields of a form, that may come without valid credentials. */
+/** Maximum bytes of a body, or of a form's fields, without valid credentials. */
 export const MAX_UNVERIFIED_BYTES = 64 * 1024;
-/** The same where nothing of it is a credential: a login has an address of mail and a password. */
+/** Maximum bytes of a body without credentials, such as a login. */
 export const MAX_OPEN_BYTES = 16 * 1024;
-/** A body that is no larger costs little to parse: its credentials are looked at after. */
+/** Size up to which a body is parsed before its credentials are checked. */
 const PARSED_AT_ONCE_BYTES = 8 * 1024;
 
 /** Names of the members that hold a body's credentials. */
@@ -23,16 +24,17 @@ const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 
 /**
- * A body of a System of Records that is larger shows its key within its first 64 KiB: what comes behind costs memory.
+ * Size from which a body of a System of Records must have its key within its first 64 KiB, because the rest costs
+ * memory.
  */
 const MAX_KEYLESS_BYTES = 256 * 1024;
 
-export type BodyForm = 'json' | 'form';
+type BodyForm = 'json' | 'form';
 type Dependencies = Pick<RouteDependencies, 'writeKeys' | 'feedIntake' | 'limits'>;
 
 /**
- * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB,
- * where serialisers put them; which of several counts is for the route to say.
+ * Refuses a body without valid credentials before it is parsed. Searches its first and last 64 KiB, where serialisers
+ * put them; the route decides which of several counts.
  */
 export async function verifyBody(
   request: FastifyRequest,
@@ -61,11 +63,10 @@ export async function verifyBody(
 }
 
 /**
- * Looks at a body as it comes, piece by piece: a key in its first 64 KiB has to be a living one, and without one there
- * the body may have 256 KiB at most. Whether it is the key of the System of Records that the body names shows at its
- * end (`verifyBody`).
+ * Checks a body piece by piece: a key in its first 64 KiB must exist, and without one the body may have at most 256
+ * KiB. `verifyBody` checks at the end whether it is the key of the body's System of Records.
  */
-export function keyGate(
+function keyGate(
   {
     routeOptions: {
       config: { route },
@@ -103,7 +104,7 @@ function keysIn(bytes: Buffer, form: BodyForm): string[] {
   );
 }
 
-/** The same of a form whose fields so far are these. */
+/** Verifies the credentials among the fields of a form that have come so far. */
 export async function verifyFields(
   { auth }: Route,
   fields: Record<string, unknown>,
@@ -129,7 +130,7 @@ async function verifyWriteKeys(keys: string[], address: string, { writeKeys }: D
   refuse(401, 'unauthorized', 'Invalid or missing write key');
 }
 
-/** A body that nests too deep is refused for that: no key would help. Its first 64 KiB show it. */
+/** Refuses a body whose first 64 KiB nest too deep: no key would help. */
 function refuseDeepHead(bytes: Buffer, { limits: { nesting } }: Dependencies): void {
   try {
     checkNesting(bytes.toString('latin1', 0, MAX_UNVERIFIED_BYTES), nesting);
@@ -143,7 +144,7 @@ function refuseLarge(say: string): never {
   refuse(413, 'payload_too_large', `A body of more than 64 KiB needs ${say}`);
 }
 
-/** Returns the first and the last write key that stand in a body. */
+/** Returns the first and the last write key in a body. */
 export function writeKeysIn(bytes: Buffer): string[] {
   return firstAndLast(
     [...credentialsIn(bytes, 'json')].flatMap(([name, value]) => (name === 'writeKey' ? [value] : [])),
@@ -171,4 +172,70 @@ function unescaped(json: string): string | undefined {
 
 function firstAndLast(values: string[]): string[] {
   return [...new Set([values.at(0), values.at(-1)].filter((value) => value !== undefined))];
+}
+
+/** Size up to which a body is not counted: all connections together then take 80 MiB. */
+const COUNTED_FROM_BYTES = 8 * 1024;
+
+/** Bounds bodies that contain their credentials until these hold: with uploads they share one budget. */
+export function boundUnverifiedBodies(app: FastifyInstance, deps: RouteDependencies): void {
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const { 'content-length': length, 'content-type': type = '' } = request.headers;
+    if (request.isVerified || Number(length) <= COUNTED_FROM_BYTES || type.startsWith('multipart/')) return payload;
+    const admit = admitting(
+      request,
+      reply,
+      deps,
+      type.startsWith('application/x-www-form-urlencoded') ? 'form' : 'json',
+    );
+    const bounded = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        admit(chunk).then(
+          () => done(null, chunk),
+          (error: Error) => {
+            payload.unpipe(bounded);
+            payload.resume(); // drops the rest
+            reply.header('connection', 'close');
+            bounded.destroy(error);
+          },
+        );
+      },
+    });
+    payload.once('error', (error: Error) => bounded.destroy(error));
+    return payload.pipe(bounded);
+  });
+}
+
+/** Counts each piece of a body until its credentials hold or the request ends; refuses pieces beyond the budget. */
+function admitting(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: RouteDependencies,
+  form: BodyForm,
+): (chunk: Buffer) => Promise<void> {
+  const { ip: address, verified } = request;
+  const showsKey = keyGate(request, form, deps);
+  let taken = 0;
+  const giveBack = () => {
+    deps.unverified.giveBack(address, taken);
+    taken = 0;
+  };
+  request.verified = () => {
+    verified.call(request);
+    giveBack();
+  };
+  reply.raw.once('close', giveBack);
+  return async (chunk) => {
+    if (request.isVerified || reply.raw.closed) return;
+    if (!deps.unverified.take(address, chunk.length)) {
+      reply.header('retry-after', '1');
+      throw new Refusal(
+        429,
+        'too_many_requests',
+        'Too much waits for its credentials: try again, or send a smaller body',
+      );
+    }
+    taken += chunk.length;
+    await showsKey(chunk);
+  };
 }

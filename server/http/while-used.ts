@@ -3,7 +3,7 @@ import { quote } from '../../domain/text/text-limits.ts';
 
 const MAX_NAMED = 5;
 
-/** Refuses to delete what syncs, exporters or apps use, by their names. */
+/** Refuses to delete an object that syncs, exporters or apps use, and names them. */
 export function refuseWhileUsed(
   what: 'connection' | 'System of Record',
   users: readonly string[],

@@ -25,8 +25,7 @@ import {
   streamImports,
 } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { JsonText } from '../http/raw-json.ts';
-import { bare, csvFile, streamedCsvFile, streamedResult, streamedRows } from '../http/reply.ts';
+import { JsonText, bare, csvFile, streamedCsvFile, streamedResult, streamedRows } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
-import { type FieldError, gatherErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { type FieldError, collectErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { type GivenMapping, mappingErrors } from '../../domain/syncs/mapping-errors.ts';
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
@@ -48,13 +48,13 @@ async function readDefinition(
   defaultEmails: string[],
 ): Promise<NewSync> {
   const errors: FieldError[] = [];
-  const source = body.source ? await gatherErrors(errors, () => readSource(tx, entityId, body.source!)) : null;
+  const source = body.source ? await collectErrors(errors, () => readSource(tx, entityId, body.source!)) : null;
   const destination = body.destination
-    ? await gatherErrors(errors, () => readDestination(tx, entityId, body.destination!))
+    ? await collectErrors(errors, () => readDestination(tx, entityId, body.destination!))
     : before!.destination;
   const toAttributes = body.destination ? body.destination.sor !== undefined : 'sorId' in before!.destination;
-  const mapping = await gatherErrors(errors, () => readMapping(body, before, toAttributes));
-  const schedule = await gatherErrors(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
+  const mapping = await collectErrors(errors, () => readMapping(body, before, toAttributes));
+  const schedule = await collectErrors(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
   const mode = body.mode ?? before?.mode ?? 'full';
   const sync: Omit<NewSync, 'destination' | 'mapping'> = {
     name: body.name ?? before!.name,
@@ -68,7 +68,7 @@ async function readDefinition(
     schemaRule: body.on_schema_change ?? before?.schemaRule ?? 'ignore',
     alerts: readAlerts(body.alerts, before?.alerts ?? { ...DEFAULTS.alerts, emails: defaultEmails }),
   };
-  await gatherErrors(errors, () =>
+  await collectErrors(errors, () =>
     requireAlertConnections(tx, entityId, sync.alerts.connections, 'alerts.connections'),
   );
   if (mode === 'full') sync.cursorField = null;

@@ -1,6 +1,6 @@
 /** The routes that report on an app's calls: live calls, refused calls, counts, crashes. */
 
-import { writeListCursor } from '../../api/core/list-cursor.ts';
+import { writeListCursor } from '../../api/core/page.ts';
 import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';

@@ -7,7 +7,7 @@ import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { findTrackingTarget, type TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import { KeyRates } from '../http/key-rates.ts';
-import { networkOf } from '../http/network-of.ts';
+import { networkOf } from '../http/upload-budget.ts';
 
 /** How long a key stays known; a revoked key is refused after this. */
 const KNOWN_FOR_MS = 2_000;

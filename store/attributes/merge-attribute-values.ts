@@ -10,7 +10,7 @@ import {
 } from '../../domain/attributes/attribute-change.ts';
 import type { ScalarType } from '../../domain/attributes/attribute-value.ts';
 import { applySetOperations, type SetOperation, type SetOutcome } from '../../domain/attributes/set-actions.ts';
-import { escaped } from '../core/copy-text.ts';
+import { escaped } from '../core/copy-out.ts';
 import { RowsMoved, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';

@@ -6,7 +6,7 @@ import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import { personWithOnlyUser } from '../analytics/people.ts';
 import { segmentSettings } from '../analytics/segment-counts.ts';
 import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
-import { copyLine } from '../core/copy-text.ts';
+import { copyLine } from '../core/copy-out.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 import { type FoundDevice, isThere, TARGET_DEVICE } from '../sends/send-targets.ts';

@@ -15,7 +15,7 @@ export type Row<
 export const columnName = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const camelName = (column: string) => column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** `Columns`: of a row, in camel case. All rows of a result have the same columns. */
+/** Returns rows with columns in camel case; all rows of a result have the same columns. */
 function camelRows<Columns>(rows: object[]): Columns[] {
   const names = Object.keys(rows[0] ?? {}).map((column) => [column, camelName(column)] as const);
   return rows.map((row) => {
@@ -27,7 +27,7 @@ function camelRows<Columns>(rows: object[]): Columns[] {
 
 type Result = { rows: object[] };
 
-/** `convert` makes the records of what differs from the columns by more than their names. */
+/** `convert`: makes the record if it differs from the columns by more than their names. */
 export function readRows<T>(result: Result): T[];
 export function readRows<Columns, T>(result: Result, convert: (columns: Columns) => T): T[];
 export function readRows<Columns, T>({ rows }: Result, convert?: (columns: Columns) => T): (Columns | T)[] {
@@ -35,7 +35,7 @@ export function readRows<Columns, T>({ rows }: Result, convert?: (columns: Colum
   return convert ? named.map((row) => convert(row)) : named;
 }
 
-/** The only row; null where there is none. */
+/** Returns the only row; null if there is none. */
 export function readRow<T>(result: Result): T | null;
 export function readRow<Columns, T>(result: Result, convert: (columns: Columns) => T): T | null;
 export function readRow<Columns, T>({ rows: [row] }: Result, convert?: (columns: Columns) => T): Columns | T | null {
@@ -44,7 +44,7 @@ export function readRow<Columns, T>({ rows: [row] }: Result, convert?: (columns:
   return convert ? convert(named!) : named!;
 }
 
-/** What several tables tell in columns of the same names. */
+/** The columns about mails that several tables have. */
 export type MailColumns<State> = { mailState: State | null; mailTries: number; mailReason: string | null };
 export type FailureColumns = { failureStatus: string | null; failure: string | null };
 export type PauseColumns = { pausedAt: Date | null; pausedReason: string | null };

@@ -1,8 +1,8 @@
 import type { Queryable } from './database.ts';
 
 /**
- * The moment before which all rows that carry `received_at` are committed, as SQL: a reader of changes goes on from it.
- * A write transaction ends within 30 s (database.ts); one that is late in doing so shows in pg_stat_activity.
+ * SQL for the moment before which all rows with `received_at` are committed: a reader of changes continues from it. A
+ * write transaction ends within 30 s (database.ts); one that is late shows in pg_stat_activity.
  */
 export const COMPLETE_UNTIL = `least(now() - interval '30 seconds', (
   SELECT min(xact_start) FROM pg_stat_activity

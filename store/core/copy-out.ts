@@ -4,19 +4,19 @@ import type { Database, Tx } from './database.ts';
 
 export type CopiedOut = {
   bytes: AsyncIterable<Buffer>;
-  /** How many rows these were, by Postgres's own count; once all bytes were taken. */
+  /** Returns Postgres's own count of rows, once all bytes are read. */
   rows: () => number;
 };
 
 /**
- * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. A reader that stops taking them ends the session: what
- * Postgres still has to say would come as an answer to the next statement.
+ * Runs `COPY … TO STDOUT` as its bytes are read. A reader that stops ends the session, because the rest would arrive as
+ * an answer to the next statement.
  */
 export function copyOut(session: Tx, statement: string): CopiedOut {
   let rows: number | null = null;
   async function* taken(): AsyncGenerator<Buffer> {
     const stream = session.query(copyTo(statement));
-    // The stream ends before the count of its rows is there. An error may come after its end, too.
+    // The stream ends before the count arrives, and an error may follow its end.
     const answered = new Promise<void>((resolve, reject) => {
       Object.assign(stream, { handleReadyForQuery: resolve });
       stream.on('error', reject);
@@ -41,14 +41,14 @@ export function copyOut(session: Tx, statement: string): CopiedOut {
   };
 }
 
-/** Without waiting for its statement. */
+/** Ends the session without waiting for its statement. */
 function endNow(session: Tx): void {
   (session as Tx & { end(): Promise<void> }).end().catch(() => {});
 }
 
 /**
- * The rows of a query as CSV, in its order and as of its beginning, however many: by one COPY in a transaction that
- * reads only, so that no write waits for it, though vacuum does. `settings` are SET LOCAL statements.
+ * Yields the rows of a query as CSV, in order and as of its beginning: by one COPY in a read-only transaction, for
+ * which no write waits, though vacuum does. `settings`: SET LOCAL statements.
  */
 export async function* copyCsv(
   db: Database,
@@ -61,12 +61,12 @@ export async function* copyCsv(
     await session.query(`BEGIN READ ONLY; SET LOCAL transaction_timeout = 0; ${settings}`);
     yield* copyOut(session, `COPY (${withLiterals(query, parameters)}) TO STDOUT (FORMAT csv, ENCODING 'UTF8')`).bytes;
   } finally {
-    // It may be in the middle of its statement; a new session costs less than to tell.
+    // It may be within a statement, and a new session is cheap.
     session.release(true);
   }
 }
 
-/** COPY takes no parameters: each `$n` becomes the text that it would be sent as. */
+/** Replaces each `$n` by its text, because COPY takes no parameters. */
 function withLiterals(query: string, parameters: readonly unknown[]): string {
   const literals = parameters.map((parameter) =>
     parameter === null ? 'NULL' : pg.escapeLiteral(parameterText(parameter)),
@@ -78,4 +78,23 @@ function parameterText(parameter: unknown): string {
   if (parameter instanceof Date) return parameter.toISOString();
   if (!Array.isArray(parameter)) return String(parameter);
   return `{${parameter.map((element) => `"${String(element).replaceAll(/["\\]/g, String.raw`\$&`)}"`).join(',')}}`;
+}
+
+const SPECIAL = /[\\\t\n\r]/;
+const ALL_SPECIAL = /[\\\t\n\r]/g;
+const ESCAPES: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/** Returns a line of COPY's text format; null is NULL (PostgreSQL: COPY, "Text Format"). */
+export function copyLine(columns: (string | number | boolean | null)[]): string {
+  return `${columns.map(copyText).join('\t')}\n`;
+}
+
+function copyText(value: string | number | boolean | null): string {
+  if (value === null) return '\\N';
+  return typeof value === 'string' ? escaped(value) : String(value);
+}
+
+/** Escapes a text for a column of COPY's text format. */
+export function escaped(text: string): string {
+  return SPECIAL.test(text) ? text.replace(ALL_SPECIAL, (character) => ESCAPES[character]!) : text;
 }

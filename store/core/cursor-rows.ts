@@ -5,9 +5,9 @@ import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 const PAGE = 1_000;
 
 /**
- * The rows of a query in its order, as of its beginning, however many: through a cursor, since to look for the next
- * page anew each time takes longer the more there are. It reads only, so no write waits for it, though vacuum does.
- * `settings` are SET LOCAL statements.
+ * Yields the rows of a query in order and as of its beginning, through a cursor: searching each page anew would take
+ * longer from page to page. It only reads, so no write waits for it, though vacuum does. `settings`: SET LOCAL
+ * statements.
  */
 export async function* cursorRows<Row extends Record<string, unknown>>(
   db: Database,

@@ -3,7 +3,7 @@ import pg from 'pg';
 
 export type Database = pg.Pool;
 export type Tx = pg.PoolClient;
-/** Anything that answers a statement: the pool, or one client inside a transaction. */
+/** The pool, or one client inside a transaction. */
 export type Queryable = Pick<Tx, 'query'>;
 
 /**
@@ -27,7 +27,7 @@ const types: pg.CustomTypesConfig = {
 
 export type DatabaseOptions = {
   url: string;
-  /** Most connections open at once. */
+  /** Maximum number of open connections. */
   max?: number;
   /** Shown in pg_stat_activity. */
   name?: string;
@@ -38,8 +38,8 @@ export type DatabaseOptions = {
 const END_WITHIN_MS = 5_000;
 
 /**
- * A pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. Its `end` waits until they
- * have ended: else a server that ends next would meet sessions that still say goodbye.
+ * Returns a pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. Its `end` waits for
+ * the sessions, so that a server that ends next finds none.
  */
 export function openDatabase({ url, max = 10, name = 'millrace', onError = () => {} }: DatabaseOptions): Database {
   const pool = new pg.Pool({
@@ -56,7 +56,7 @@ export function openDatabase({ url, max = 10, name = 'millrace', onError = () =>
   return endingWithSessions(pool);
 }
 
-/** pg's own `end` is over once it has asked the sessions to end. */
+/** Makes `end` wait for the sessions; pg's own only asks them to end. */
 function endingWithSessions(pool: pg.Pool): pg.Pool {
   let sessions = 0;
   let lastEnded = () => {};
@@ -78,32 +78,31 @@ function endingWithSessions(pool: pg.Pool): pg.Pool {
   return pool;
 }
 
-/** SQLSTATE of a session or transaction that lasted too long, and of a lock that was not given in time. */
+/** SQLSTATEs of a session or transaction that lasted too long, and of a lock that was not granted in time. */
 const TIMED_OUT = ['25P03', '25P04', '55P03'];
 
-/** Whether Postgres ended a statement since the database was too slow for its transaction. */
+/** Returns whether Postgres ended a statement because its transaction took too long. */
 export function isTimedOut(error: unknown): boolean {
   return error instanceof pg.DatabaseError && TIMED_OUT.includes(error.code ?? '');
 }
 
 const QUERY_CANCELED = '57014';
 
-/** Whether a statement was stopped since it took longer than it may. */
+/** Returns whether a statement was stopped because it took too long. */
 export function isQueryCanceled(error: unknown): boolean {
   return (error as { code?: string }).code === QUERY_CANCELED;
 }
 
-/** Rows that a transaction had looked up were changed by another: it runs again from the start. */
+/** Thrown if another transaction has changed rows that were looked up: `write` runs again from the start. */
 export class RowsMoved extends Error {
   override readonly name = 'RowsMoved';
   readonly code = SERIALIZATION;
 }
 
 /**
- * Runs `work` in a short write transaction. A deadlock or serialization failure runs it again from the
- * start, so `work` changes nothing but the database. With `collide`, so does a key that another
- * transaction inserted meanwhile: the next run finds it there. `settings` are SET LOCAL statements, that go along with
- * BEGIN.
+ * Runs `work` in a short write transaction, and again after a deadlock or serialization failure, so `work` changes only
+ * the database. With `collide` also after a collision with a key that another transaction inserted meanwhile.
+ * `settings`: SET LOCAL statements, sent with BEGIN.
  */
 export async function write<T>(
   db: Database,
@@ -144,9 +143,8 @@ async function findPid(tx: Tx): Promise<number> {
 }
 
 /**
- * Runs `work` in the sessions with these process ids, which end as soon as the signal aborts: Postgres then stops
- * computing, and their statements fail. Ending a session also holds between two statements, where a request to cancel
- * has no effect.
+ * Runs `work` in the sessions with these process ids, which end when the signal aborts: Postgres stops computing, and
+ * their statements fail. A request to cancel would have no effect between two statements.
  */
 export async function endingOn<T>(
   db: Database,

@@ -3,12 +3,12 @@ import type { Database, Queryable } from './database.ts';
 import type { Files } from './files.ts';
 
 /**
- * Files that no row names any more: noted in the transaction that lets go of them, deleted after its commit. Who is
- * killed between leaves the note, by which a repeat or the sweep deletes the file. A noted key is never written again.
+ * Files without a row: noted in the transaction that removes the row, deleted after its commit. After a kill in
+ * between, a repeat or the sweep deletes the file. A noted key is never written again.
  */
 type FileDependencies = { db: Database; files: Files; boundary?: (name: string) => void };
 
-/** Returns how many of these files were not noted before. */
+/** Notes files for deletion; returns how many were not noted before. */
 export async function noteFileDeletions(tx: Queryable, entityId: number, keys: readonly string[]): Promise<number> {
   const { rowCount } = await tx.query(
     'INSERT INTO file_deletions (entity_id, file_key) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING',
@@ -51,7 +51,7 @@ export async function deleteNotedFile(
   await db.query('DELETE FROM file_deletions WHERE entity_id = $1 AND file_key = $2', [entityId, key]);
 }
 
-/** The oldest noted files of all entities, a bounded number. */
+/** Lists the oldest noted files of all entities, a bounded number. */
 export async function listNotedFiles(db: Queryable): Promise<{ entityId: number; fileKey: string }[]> {
   return readRows(await db.query('SELECT entity_id, file_key FROM file_deletions ORDER BY noted_at LIMIT 100'));
 }

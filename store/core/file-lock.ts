@@ -1,13 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** Kept here, so that the garbage collector gives none of them back. */
+/** Held here, so that the garbage collector releases none. */
 const held = new Set<DatabaseSync>();
 const SQLITE_BUSY = 5;
 
 /**
- * Locks a file, which it makes, and returns how to release it; null: another has the lock. The lock is SQLite's, and so
- * the kernel's: one of any number that race gets it, and it ends with its process, SIGKILL included. Containers on one
- * machine see each other's.
+ * Locks a file, which it makes, and returns its release; null if another process has the lock. The lock is SQLite's,
+ * and so the kernel's: it ends with its process, also by SIGKILL, and holds between containers of a machine.
  */
 export function takeFileLock(path: string): (() => void) | null {
   const lock = new DatabaseSync(path);

@@ -7,19 +7,19 @@ import type { Database, Tx } from './database.ts';
 import { asBytes, type Files, isMissingFile } from './files.ts';
 
 /**
- * The marker by which a database knows its file store: compared at the start, and again wherever a file is missing or
+ * Identifies the file store of a database by a marker, which is compared at the start and whenever a file is missing or
  * changed.
  */
 
-/** Holds the id of the file store; the database that belongs to it has the same. */
+/** File with the id of the store, which its database has, too. */
 const MARKER = 'store/id';
-/** Any number that no other program takes as an advisory lock of this database. */
+/** Advisory lock of this database; the number is arbitrary. */
 const MARKER_LOCK = 5_717_023_446;
 
 /**
- * Compares the file store with the one that the database knows, and refuses another one. The first process of both
- * draws the id. A database that knows none, such as an older backup, takes the store that is there. Returns the store,
- * which from then on throws FileStoreAway while it lacks its marker.
+ * Returns the file store, which from then on throws FileStoreAway while it lacks its marker. Refuses another store than
+ * the one the database knows. The first process draws the id; a database without one, such as an older backup, takes
+ * the store that it finds.
  */
 export async function checkFileStore(db: Database, files: Files): Promise<Files> {
   const session = await db.connect();
@@ -39,7 +39,7 @@ async function checkUnderLock(session: Tx, files: Files): Promise<string> {
   const found = await readMarker(files);
   if (known === undefined) {
     const id = found ?? randomUUID();
-    // The store first: a process that is killed in between leaves a store that the next one takes.
+    // The store first: after a kill in between, the next process takes it.
     if (found === null) {
       await files.create();
       await files.put(MARKER, asBytes(id));
@@ -64,8 +64,8 @@ async function readMarker(files: Files): Promise<string | null> {
 }
 
 /**
- * A file store that compares its marker before and after each change and each list, and wherever a file is missing: a
- * volume that is not mounted, or an emptied bucket, would say of every file that it is gone.
+ * Compares the marker before and after each change and list, and for each missing file: an unmounted volume or an
+ * emptied bucket would report all files as deleted.
  */
 function markedFiles(files: Files, id: string): Files {
   const check = async () => {

@@ -2,21 +2,21 @@ import type { Readable } from 'node:stream';
 
 /** Bytes by key, in a folder or in S3 (connectors/file-store/). Keys are paths of A-Z, a-z, 0-9, `.`, `_` and `-`. */
 export type Files = {
-  /** Stores the stream whole or not at all: a reader never sees half of it, nor does one after a crash. */
+  /** Stores the whole stream or nothing, also after a crash. */
   put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }>;
-  /** The bytes from `start` on, at most `length` of them; an unknown key is an error when the stream is read. */
+  /** Reads at most `length` bytes from `start` on; the stream of an unknown key fails. */
   read(key: string, start?: number, length?: number): Readable;
-  /** Null for an unknown key. For small files only. */
+  /** Returns null for an unknown key. For small files only. */
   readAll(key: string): Promise<Buffer | null>;
-  /** Null for an unknown key. */
+  /** Returns null for an unknown key. */
   size(key: string): Promise<number | null>;
-  /** Nothing happens for an unknown key. */
+  /** Ignores an unknown key. */
   delete(key: string): Promise<void>;
-  /** The files whose keys begin with `prefix`, in no order. */
+  /** Lists files whose keys begin with `prefix`, unordered. */
   list(prefix: string): AsyncIterable<StoredFile>;
-  /** Removes what a crash left of a `put`, once no process can still be writing it. */
+  /** Removes unfinished files of a crashed `put` that is certainly over. */
   deleteUnfinished(now: Date): Promise<void>;
-  /** Makes an empty store, unless it is there. Only a database without a file store may: nothing else makes one. */
+  /** Makes an empty store unless it exists. Only for a database that has no file store yet. */
   create(): Promise<void>;
   /** Throws FileStoreAway if the store is not there, or not the one that belongs to the database. */
   check(): Promise<void>;
@@ -24,12 +24,12 @@ export type Files = {
 
 export type StoredFile = { key: string; modifiedAt: Date };
 
-/** A text, or bytes that are at hand, as `put` takes them. */
+/** Yields a text or bytes in memory, as `put` takes them. */
 export async function* asBytes(text: string | Buffer): AsyncGenerator<Buffer> {
   yield Buffer.from(text);
 }
 
-/** One area of a file store, by keys without the area's name. */
+/** Returns an area of a file store, with keys relative to it. */
 export function filesIn(files: Files, area: string): Files {
   const inside = (key: string) => `${area}/${key}`;
   return {
@@ -48,7 +48,7 @@ export function filesIn(files: Files, area: string): Files {
   };
 }
 
-/** Whether reading a stream of `read` failed since there is no file of this key. */
+/** Returns whether reading a stream failed because the file does not exist. */
 export function isMissingFile(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
   return code === 'ENOENT' || name === 'NoSuchKey';

@@ -1,6 +1,6 @@
 import type { Queryable } from './database.ts';
 
-/** A piece takes rows until they have so many bytes together: the last one may be longer. */
+/** Size after which a piece ends; its last row may exceed it. */
 const PIECE_BYTES = 2 ** 20;
 const PIECE_ROWS = 500;
 
@@ -8,9 +8,8 @@ const PIECE_ROWS = 500;
 const ROW_BYTES = 'octet_length(r::text)';
 
 /**
- * Cuts ids of rows of a table, in their order, into pieces whose rows fit into memory: the caller reads the rows of a
- * piece, and a list of any size is never held as a whole. No connection is held between two pieces. `bytes` is the SQL
- * of what is read for a row `r`.
+ * Yields ids of a table's rows, in order, in pieces whose rows fit into memory, so that a list of any size is never
+ * held whole. Holds no connection between pieces. `bytes`: SQL of the size that is read for a row `r`.
  */
 export async function* idPieces(
   db: Queryable,
@@ -21,7 +20,7 @@ export async function* idPieces(
 ): AsyncGenerator<number[]> {
   for (let start = 0; start < ids.length;) {
     const next = ids.slice(start, start + PIECE_ROWS);
-    // One row after the other, until there is enough: no row behind the piece is measured.
+    // Row by row, so that no row after the piece is measured.
     const { rows } = await db.query<{ taken: number }>(
       `WITH RECURSIVE cut AS (
          SELECT 0 AS taken, 0::bigint AS bytes

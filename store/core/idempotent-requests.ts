@@ -1,26 +1,25 @@
 import type { Queryable } from './database.ts';
 
-/** A key belongs to its request, and a repeat gets that one's reply, for so long. */
+/** How long a key belongs to its request, and repeats get its reply. */
 export const KEY_KEPT_FOR = "interval '24 hours'";
 
-/** Longer than a handler takes, whose write transactions end within 30 s. */
+/** Longer than a handler, whose write transactions end within 30 s. */
 const LEASE = "interval '60 seconds'";
 
-/** Who has a key: `keyHash` names caller, method, path and key, and `holder` (a UUID) is this one request's own. */
+/** Holder of a key: `keyHash` covers caller, method, path and key; `holder` is a UUID of this request. */
 export type KeyHolder = { keyHash: Buffer; holder: string };
 
-/** `body` is null where it holds secrets; `identifier` then names what was created. */
+/** `body`: null if it holds secrets; `identifier` then names the created object. */
 export type KeptReply = { status: number; body: string | null; identifier: string | null };
 
 /** The request that a key belongs to; `reply` is null while it runs. */
 export type EarlierRequest = { fingerprint: Buffer; reply: KeptReply | null };
 
 /**
- * Takes the key for a request, or returns the earlier one that has it. Of two at once one gets it.
- *
- * A process that dies leaves its request without a reply. Within its lease a repeat learns that it runs; then
- * the key is free, and the repeat does the work. That is never work that was done: the reply commits with the effect,
- * so where none is, nothing was committed, and a holder that wakes up later can't commit (`updateReply`).
+ * Takes the key for a request, or returns the earlier request that has it; of two at once one gets it. A process that
+ * dies leaves a request without a reply: within its lease a repeat sees it as running, and then takes the key. The
+ * reply commits with the effect, so nothing is done twice, and a holder that wakes up late cannot commit
+ * (`updateReply`).
  */
 export async function insertRequest(
   db: Queryable,
@@ -41,8 +40,8 @@ export async function insertRequest(
 }
 
 /**
- * Keeps the reply of the request that holds the key. To be called in the transaction of its effect: false says that
- * another request has taken the key over, and the transaction must not commit.
+ * Keeps the reply of the holder. Call it in the transaction of the effect, which must not commit if it returns false:
+ * another request has taken over the key.
  */
 export async function updateReply(
   tx: Queryable,
@@ -66,7 +65,7 @@ export async function deleteUnanswered(db: Queryable, entityId: number, { keyHas
   );
 }
 
-/** What frees a key: its time, or the end of a lease without a reply. */
+/** SQL condition for a free key: its time, or a lease without a reply, is over. */
 const OVER = `(received_at < now() - ${KEY_KEPT_FOR} OR http_status IS NULL AND leased_until < now())`;
 
 type Row = {
@@ -95,7 +94,7 @@ async function findRequest(
   return { fingerprint: row.fingerprint, reply, isOver: row.is_over };
 }
 
-/** Waits for a holder that is just about to commit its reply, and then leaves it. */
+/** Deletes a key that is over, after waiting for a holder that is just committing. */
 async function deleteIfOver(db: Queryable, entityId: number, keyHash: Buffer): Promise<void> {
   await db.query(`DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND ${OVER}`, [
     entityId,

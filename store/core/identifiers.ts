@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LENGTH = 20;
 
-/** What an identifier names, as its readable prefix: `imp_4fK…`. */
+/** Readable prefix of an identifier: `imp_4fK…`. */
 export type IdentifierKind =
   | 'api'
   | 'app'
@@ -43,15 +43,12 @@ export type IdentifierKind =
   | 'utk'
   | 'var';
 
-/** An opaque identifier: the prefix of its kind and 20 random letters and digits (119 bits). */
+/** Returns an opaque identifier: the prefix and 20 random letters and digits (119 bits). */
 export function newIdentifier(kind: IdentifierKind): string {
   return `${kind}_${randomText(LENGTH)}`;
 }
 
-/**
- * A random key of letters and digits that meets the reference's API key format (a digit, a lower and an upper case
- * letter).
- */
+/** Returns a random key in the reference's API key format (a digit, a lower and an upper case letter). */
 export function newApiKey(): string {
   for (;;) {
     const key = randomText(40);
@@ -59,7 +56,7 @@ export function newApiKey(): string {
   }
 }
 
-/** A token of 256 random bits; holds only letters, digits, `-` and `_`. */
+/** Returns a token of 256 random bits, of letters, digits, `-` and `_`. */
 export function newToken(): string {
   return randomBytes(32).toString('base64url');
 }

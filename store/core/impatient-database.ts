@@ -2,17 +2,16 @@ import pg from 'pg';
 import type { Database, Tx } from './database.ts';
 
 /**
- * How long a caller waits: for a session of the pool, and for an answer until Postgres is asked for a sign of life, and
- * for that.
+ * Time limits: for a session of the pool; for an answer, after which Postgres must begin a new session; and for that.
  */
 export type Patience = { sessionMs: number; answerMs: number };
 
 const PATIENCE: Patience = { sessionMs: 5_000, answerMs: 5_000 };
 
 /**
- * The same pool for those who answer callers. Fails when no session is free in time. Ends a session whose answer does
- * not come while Postgres lets no new session begin, as one that is frozen does; a statement of any length is waited
- * for while it does. Both errors are those of a database that is away.
+ * Returns the pool for requests. Fails if no session is free in time. Breaks off a session whose answer is late if
+ * Postgres, as if frozen, lets no new session begin; otherwise waits for a statement of any length. Both errors are
+ * those of a database that is away.
  */
 export function impatient(db: Database, patience: Patience = PATIENCE): Database {
   const isFrozen = oneAtATime(() => letsNoSessionBegin(db, patience.answerMs));
@@ -26,7 +25,7 @@ export function impatient(db: Database, patience: Patience = PATIENCE): Database
       broken = error as Error;
       throw error;
     } finally {
-      // As the pool does after any error of a statement.
+      // As the pool does after any failed statement.
       session.release(broken);
     }
   };
@@ -41,14 +40,17 @@ async function sessionOf(db: Database, withinMs: number): Promise<Tx> {
     (late) => late.release(),
     () => {},
   );
-  // The pool's own words.
+  // The pool's own message.
   throw new Error('timeout exceeded when trying to connect');
 }
 
 const LATE = Symbol('late');
 const TICKS = 10;
 
-/** Counts time in ticks, of which a process that computes misses some: what waits to be read meanwhile is not late. */
+/**
+ * Returns LATE after `ms`, counted in ticks: a busy process misses ticks, so answers that already wait to be read are
+ * not late.
+ */
 async function inTime<T>(awaited: Promise<T>, ms: number): Promise<T | typeof LATE> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<typeof LATE>((resolve) => {
@@ -65,7 +67,7 @@ async function inTime<T>(awaited: Promise<T>, ms: number): Promise<T | typeof LA
   }
 }
 
-/** The session, which breaks off while Postgres is frozen. */
+/** Returns the session, which breaks off while Postgres is frozen. */
 function attended(session: Tx, answerMs: number, isFrozen: () => Promise<boolean>): Tx {
   const query = (...args: Parameters<Tx['query']>) => {
     const answer: unknown = session.query(...args);
@@ -82,7 +84,7 @@ function attended(session: Tx, answerMs: number, isFrozen: () => Promise<boolean
   return overlaid(session, { query });
 }
 
-/** All statements of the session fail, since it is gone. */
+/** Fails all statements of the session. */
 function breakOff(session: pg.ClientBase): void {
   const { connection } = session as unknown as { connection: { stream: { destroy(): void } } };
   connection.stream.destroy();
@@ -92,7 +94,7 @@ async function letsNoSessionBegin(db: Database, withinMs: number): Promise<boole
   const { connectionString } = db.options;
   const client = new pg.Client({ connectionString: connectionString! });
   client.on('error', () => {});
-  // A server that refuses it answers.
+  // A server that refuses a session is alive.
   const begun = await inTime(
     client.connect().catch(() => {}),
     withinMs,
@@ -102,7 +104,7 @@ async function letsNoSessionBegin(db: Database, withinMs: number): Promise<boole
   return begun === LATE;
 }
 
-/** Callers that come while one is asking wait for the same answer. */
+/** Shares one running call among concurrent callers. */
 function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
   let asking: Promise<T> | undefined;
   return () =>
@@ -111,7 +113,7 @@ function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
     }));
 }
 
-/** An object with some of its methods replaced; the others are called on the object itself. */
+/** Returns an object with some methods replaced; the others run on the object itself. */
 function overlaid<T extends object>(object: T, methods: Record<string, unknown>): T {
   return new Proxy(object, {
     get(target, name) {

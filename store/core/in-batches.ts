@@ -1,6 +1,6 @@
 import { type Database, type Queryable, write } from './database.ts';
 
-/** Receives each batch's count within its transaction, so that it counts exactly what changed, also after a kill. */
+/** Receives each batch's count within its transaction, so that counts stay exact after a kill. */
 export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
 /** Runs a statement that changes rows, calls `tally` in its transaction, and returns their number. */
@@ -16,8 +16,7 @@ export async function changeRows(
 }
 
 /**
- * Repeats a statement that changes some rows at once until it finds none, each time in a short transaction; how many it
- * changed.
+ * Repeats a statement until it changes no row, each time in a short transaction. Returns the number of changed rows.
  */
 export async function inBatches(
   db: Database,

@@ -1,40 +1,34 @@
 import type { Queryable, Tx } from './database.ts';
 
 /**
- * `sending`: under way, or broken off there; `filed`: there is no mail server, and it lies in a file; `unknown`: it
- * broke off, and the mail may have arrived.
+ * `sending`: running, or interrupted; `filed`: written to a file, without a mail server; `unknown`: interrupted, and
+ * perhaps sent.
  */
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
-/**
- * What has a mail of its own, or an alert by another way: columns mail_state, mail_tries and mail_reason tell of it.
- */
+/** Objects with a mail, or an alert by another way, in the columns mail_state, mail_tries and mail_reason. */
 export type Mailed =
   | { table: MailedRun | 'imports' | 'gdpr_mails' | 'file_jobs'; entityId: number; id: number }
   | MailedLink;
 
-/**
- * A run has a mail and alerts, so column mail_due_at has when each is tried again; null: it is settled, or was not
- * tried.
- */
+/** Runs, with a mail and alerts: mail_due_at is the next try of each; null if it is settled, or was not tried. */
 type MailedRun = 'sync_runs' | 'export_runs' | 'run_alerts';
 
-/** What is mailed as a link. */
+/** Rows whose link is mailed. */
 export type LinkRow = { table: 'invitations'; entityId: number; id: number } | { table: 'password_resets'; id: number };
 
-/** The link works for a day from then on: of its token, drawn for this attempt, the row keeps the hash. */
+/** The row keeps only the hash of the token, which is drawn for each attempt and valid for a day. */
 type MailedLink = LinkRow & { tokenHash: Buffer };
 
 /** Recipients of an entity's mails within a day (UTC): a mail to three addresses counts as three (docs/imports.md). */
 export const MAX_MAIL_RECIPIENTS_A_DAY = 1_000;
 
-/** The attempt that may be made, or how long to wait for it. */
+/** An attempt that may be made, or the wait until the next. */
 export type Attempt = { tries: number } | { dueInMs: number };
 
 /**
- * Takes the right to send the mail to so many recipients, and notes it down before anything is sent. Null when there is
- * nothing to send: it went, can't go, the entity has had its mails of the day, or an attempt broke off, whose
- * mail may have arrived.
+ * Records an attempt before it is made. Returns null if there is nothing to send: the mail is sent, cannot be sent,
+ * exceeds the entity's mails of the day, or an attempt was interrupted and may have sent it.
  */
 export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<Attempt | null> {
   const row = rowOf(mailed);
@@ -51,7 +45,7 @@ export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Pro
   }
   if (state === 'not_sent' && rows[0].due_in_ms === null) return null;
   if (state === 'not_sent' && rows[0].due_in_ms! > 0) return { dueInMs: rows[0].due_in_ms! };
-  // Links have limits of their own; an alert has no recipients, and goes where its owner has a connection to.
+  // Links have their own limits; an alert has no recipients.
   const mayGo = 'tokenHash' in mailed || recipients === 0 || (await countRecipients(tx, mailed.entityId, recipients));
   const link = 'tokenHash' in mailed ? [mailed.tokenHash] : [];
   const at = row.values.length;
@@ -72,7 +66,7 @@ export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Pro
 
 const TOO_MANY = `the entity's mails of this day (UTC) have reached ${MAX_MAIL_RECIPIENTS_A_DAY.toLocaleString('en')} recipients`;
 
-/** Whether the entity's mails may go to so many more today. The row's lock orders those who ask at once. */
+/** Counts recipients; returns whether the entity may have them today. The row's lock orders concurrent callers. */
 async function countRecipients(tx: Tx, entityId: number, recipients: number): Promise<boolean> {
   const { rowCount } = await tx.query(
     `INSERT INTO notify_mails AS m (entity_id, day, recipients) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2)
@@ -85,8 +79,8 @@ async function countRecipients(tx: Tx, entityId: number, recipients: number): Pr
 }
 
 /**
- * What came of the attempt, and of a run's when it is tried again. Of a link nothing is noted where the row has gone,
- * or waits for a newer one.
+ * Records the outcome of an attempt, and the next try of a run. Ignores a link whose row is deleted or has a newer
+ * link.
  */
 export async function updateMail(
   db: Queryable,
@@ -131,14 +125,14 @@ function nameOf({ table }: Mailed): string {
   return table === 'run_alerts' ? 'alert' : 'mail';
 }
 
-/** A reset belongs to an account, and to no entity. */
+/** Returns the row; a password reset belongs to an account, not an entity. */
 function rowOf(mailed: Mailed): Row {
   return 'entityId' in mailed
     ? { where: 'entity_id = $1 AND id = $2', values: [mailed.entityId, mailed.id] }
     : { where: 'id = $1', values: [mailed.id] };
 }
 
-/** Whether the table also tells when the mail was tried, and sent. */
+/** Returns whether the table also has the times of tries and sending. */
 function hasTimes({ table }: Mailed): boolean {
   return table === 'gdpr_mails' || table === 'invitations' || table === 'password_resets';
 }

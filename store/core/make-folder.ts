@@ -2,12 +2,11 @@ import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-// Folders with those above them, made one by one: Node's recursive mkdir tries for ever in /proc, which takes no
-// folder.
+// Makes folders one by one: Node's recursive mkdir never ends in /proc, which takes no folder.
 
 type Mode = { mode?: number };
 
-/** Makes a folder and those above it, unless they are there. Throws the error of the first that can't be made. */
+/** Makes a folder and its parents, unless they exist. Throws the first error. */
 export async function makeFolder(path: string, { mode = 0o777 }: Mode = {}): Promise<void> {
   try {
     await mkdir(path, { mode });
@@ -25,7 +24,7 @@ export async function makeFolder(path: string, { mode = 0o777 }: Mode = {}): Pro
   }
 }
 
-/** As `makeFolder`, at once. */
+/** Does the same synchronously. */
 export function makeFolderSync(path: string, { mode = 0o777 }: Mode = {}): void {
   try {
     mkdirSync(path, { mode });
@@ -45,7 +44,7 @@ function isOfParent(error: unknown, path: string): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT' && dirname(path) !== path;
 }
 
-/** Another process made it meanwhile. */
+/** Ignores a folder that another process has made. */
 function ignoreExisting(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
 }

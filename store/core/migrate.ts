@@ -4,12 +4,12 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 
 const FOLDER = new URL('../migrations/', import.meta.url);
-/** Any number that no other program takes as an advisory lock of this database. */
+/** Advisory lock of this database; the number is arbitrary. */
 const MIGRATION_LOCK = 5_717_023_440;
 const FORMAT = /^\d{4}_[a-z0-9_]+\.sql$/;
 
 const TAKE_OVER = 'take-over.sql';
-/** The last of the migrations that hold what the old ones made. */
+/** The last of the migrations into which the old ones were squashed. */
 const LAST_SQUASHED = '0015_jobs.sql';
 /** Old migrations: the first, by which their databases are recognized, and the last one before take-over.sql. */
 const FIRST_OLD = '0001_house.sql';
@@ -18,8 +18,8 @@ const LAST_BEFORE_TAKE_OVER = '0062_messages_side_by_side.sql';
 export type Migrated = { version: number; applied: string[] };
 
 /**
- * Applies every `migrations/*.sql` that this database lacks, in order, each in a transaction of its own.
- * An advisory lock makes processes that start together wait for the first.
+ * Applies missing `migrations/*.sql` in order, each in a transaction. An advisory lock makes processes that start
+ * together wait for the first.
  */
 export async function migrate(db: Database): Promise<Migrated> {
   const files = await migrationFiles();
@@ -39,7 +39,7 @@ async function migrationFiles(): Promise<string[]> {
   return (await readdir(FOLDER)).filter((file) => FORMAT.test(file)).toSorted();
 }
 
-/** Refuses a database that lacks migrations: an older backup was restored under a process that runs. */
+/** Refuses a database without all migrations: an older backup was restored under a running process. */
 export async function refuseMissingMigrations(db: Database): Promise<void> {
   const { rows } = await db.query<{ missing: string }>(
     `
@@ -87,7 +87,7 @@ async function takeOver(session: Tx, known: Set<string>, files: string[]): Promi
   await apply(session, [...missing, 'DELETE FROM schema_migrations;'].join('\n'), squashed);
 }
 
-/** An older Millrace on a newer database would write rows that the newer one does not expect. */
+/** Refuses a newer database, which does not expect the rows of an older Millrace. */
 function refuseNewerDatabase(known: Set<string>, isOurs: (file: string) => boolean): void {
   const unknown = [...known].filter((file) => !isOurs(file));
   if (unknown.length === 0) return;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { type Files, isMissingFile } from './files.ts';
 
-/** Opens a file, so that it can be read although it is deleted meanwhile. Null if there is none, or none any more. */
+/** Opens a file, which stays readable if it is deleted meanwhile. Returns null if it does not exist. */
 export async function openFile(files: Pick<Files, 'read'>, key: string): Promise<Readable | null> {
   const bytes = files.read(key);
   try {

@@ -1,7 +1,7 @@
-import { type Database, type Tx, write } from './database.ts';
+/** Rotates the keys of the server, and knows every column that they seal. */
+import { type Database, type Tx, write, type Queryable } from './database.ts';
 import type { Files } from './files.ts';
-import { countSealed, resealSome, sealedColumns } from './sealed-columns.ts';
-import { openSecrets } from './secrets.ts';
+import { openSecrets, sealedPrefix, type Secrets } from './secrets.ts';
 import {
   chooseSecretKey,
   findOrDrawKey,
@@ -20,7 +20,7 @@ import {
 export type RotationDependencies = {
   db: Database;
   files: Files;
-  /** Called after each part that stays though the process ends there. */
+  /** Called after each part that a kill would not undo. */
   boundary?: (at: string) => void;
 };
 
@@ -29,9 +29,8 @@ const VALUES_AT_ONCE = 500;
 export type DataKeyRotated = { id: number; resealed: number; dropped: number[] };
 
 /**
- * Draws a new data key, seals everything again by it, and drops those before, in the database and the file store. A
- * rotation that was killed continues. Nothing else may run on the database: others know only the keys that were
- * there when they started.
+ * Draws a new data key, seals all values again, and drops the earlier keys in database and file store. Continues a
+ * killed rotation. No other process may run on the database, because it would know only the keys of its start.
  */
 export async function rotateDataKey(
   { db, files, boundary = () => {} }: RotationDependencies,
@@ -53,7 +52,7 @@ export async function rotateDataKey(
   return { id, resealed, dropped: await dropDataKeys({ db, files, boundary }, id) };
 }
 
-/** The id of the newest: of a rotation that was not finished, else a new one. */
+/** Returns the id of the key of an unfinished rotation, or else of a new one. */
 async function drawDataKey({ db, files }: RotationDependencies, secretKey: Buffer): Promise<number> {
   return write(db, async (tx) => {
     await lockKeys(tx);
@@ -81,9 +80,9 @@ async function dropDataKeys(
 }
 
 /**
- * Wraps all keys by `to` instead of `from`. The database has all of them changed at once: that decides which secret key
- * is the right one. Copies in the file store follow; where this was cut off, a start with `to`, or repeating it, goes
- * on. How many keys there are.
+ * Wraps all keys by `to` instead of `from`, and returns their number. The database changes all at once, which decides
+ * the valid secret key. The copies in the file store follow; after an interruption, a start with `to` or a repeat
+ * continues.
  */
 export async function rotateSecretKey(
   { db, files, boundary = () => {} }: RotationDependencies,
@@ -114,4 +113,78 @@ async function rewrapRows(tx: Tx, from: Buffer, to: Buffer): Promise<void> {
       [name, id, wrap(to, key, name, id), fingerprintOf(to), wrapped],
     );
   }
+}
+
+type SealedColumn = {
+  table: string;
+  column: string;
+  /** SQL of the entity and the row, as `seal` receives them. */
+  entityId: string;
+  row: string;
+};
+
+const ofEntity = (table: string, row: string, ...columns: string[]): SealedColumn[] =>
+  columns.map((column) => ({ table, column, entityId: 'entity_id', row }));
+
+/** All columns that `seal` writes. A new one must join, so that rotation seals it again. */
+export const sealedColumns: SealedColumn[] = [
+  ...['qa_api_key', 'prod_api_key'].map((column) => ({ table: 'entities', column, entityId: 'id', row: 'id::text' })),
+  ...ofEntity('sor_api_keys', 'sor_id::text', 'api_key'),
+  ...ofEntity('app_api_keys', 'identifier', 'api_key'),
+  ...ofEntity('app_token_keys', 'identifier', 'secret'),
+  ...ofEntity('apps', 'identifier', 'fcm_key'),
+  ...ofEntity('push_certificates', 'identifier', 'pkey_pem'),
+  ...ofEntity('push_providers', "app_id || '/' || platform", 'sealed_secrets', 'vapid_private_key'),
+  ...ofEntity('connections', 'identifier', 'sealed_secrets'),
+  ...ofEntity(
+    'data_exporters',
+    'identifier',
+    'aws_access_key_id',
+    'aws_secret_access_key',
+    'encryption_key',
+    'deletion_key',
+  ),
+  ...ofEntity('imports', 'identifier', 'file_url', 'request_headers'),
+];
+
+/** Sealed values that callers hold: cursors. They end with the key. */
+export const sealedElsewhere = ['customer_profiles.next', 'tracked_lists.next'];
+
+type SealedRow = { ctid: string; entity_id: number; row: string; sealed: string };
+
+/** Seals up to `limit` values of the column by the newest data key. Returns their number. */
+async function resealSome(
+  tx: Tx,
+  secrets: Secrets,
+  { table, column, entityId, row }: SealedColumn,
+  newestId: number,
+  limit: number,
+): Promise<number> {
+  // Locked, so that ctids stay valid. No index serves this, since it runs rarely and without other work.
+  const { rows } = await tx.query<SealedRow>(
+    `SELECT ctid::text, ${entityId} AS entity_id, ${row} AS row, ${column} AS sealed FROM ${table}
+     WHERE NOT starts_with(${column}, $1) LIMIT ${limit} FOR UPDATE`,
+    [sealedPrefix(newestId)],
+  );
+  const values = rows.map((found) => {
+    const cell = { table, column, entityId: found.entity_id, row: found.row };
+    return secrets.seal(secrets.open(found.sealed, cell), cell);
+  });
+  await tx.query(
+    `UPDATE ${table} SET ${column} = value FROM unnest($1::text[], $2::text[]) AS resealed (at, value) WHERE ${table}.ctid = at::tid`,
+    [rows.map(({ ctid }) => ctid), values],
+  );
+  return rows.length;
+}
+
+/** Returns how many values each data key seals. */
+export async function countSealed(db: Queryable): Promise<Map<number, number>> {
+  const counts = new Map<number, number>();
+  for (const { table, column } of sealedColumns) {
+    const { rows } = await db.query<{ id: number; values: number }>(
+      `SELECT split_part(${column}, '.', 1)::integer AS id, count(*) AS values FROM ${table} WHERE ${column} IS NOT NULL GROUP BY 1`,
+    );
+    for (const { id, values } of rows) counts.set(id, (counts.get(id) ?? 0) + values);
+  }
+  return counts;
 }

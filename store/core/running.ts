@@ -2,16 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 
-/**
- * Shared by each process that serves or works, for as long as it lives; any number that no other program takes in this
- * database.
- */
+/** Lock that each process that serves or works shares while it lives; the number is arbitrary. */
 const RUNNING_LOCK = 5_717_023_444;
 const AGAIN_AFTER_MS = 1_000;
 
 /**
- * Says, for as long as it is not ended, that a process runs on this database: a session holds a lock, and another takes
- * its place when it breaks. Refuses while somebody has the database for himself (`haveAlone`).
+ * Marks this process as running on the database until the result is called: a session holds a lock, and another
+ * replaces a broken one. Refuses while `haveAlone` runs.
  */
 export async function sayRunning(db: Database): Promise<() => void> {
   const ending = new AbortController();
@@ -60,14 +57,11 @@ async function hold(db: Database): Promise<Tx | null> {
   return null;
 }
 
-/**
- * Has the database for itself while `work` runs. Refuses where a process runs on it; those that start meanwhile are
- * refused.
- */
+/** Runs `work` alone on the database: refuses if a process runs on it, and refuses processes that start meanwhile. */
 export async function haveAlone<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const session = await db.connect();
   try {
-    // The sessions, too, for one that has just lost its lock, or is of a version that took none.
+    // Sessions count, too: one may have just lost its lock, or belong to a version without locks.
     const { rows } = await session.query<{ alone: boolean }>(
       `SELECT pg_try_advisory_lock($1) AND NOT EXISTS (SELECT FROM pg_stat_activity
          WHERE datname = current_database() AND application_name ~ '^millrace-[0-9]+$') AS alone`,

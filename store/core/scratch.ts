@@ -5,18 +5,17 @@ import { takeFileLock } from './file-lock.ts';
 import { makeFolder, makeFolderSync } from './make-folder.ts';
 
 /**
- * The scratch area of a data folder: what steps write beside database and file store. Each process has a folder in it,
- * which it locks while it lives, in that one for each entity, and in that one for each step:
- * `<process>/<entity>/<step>-<random>`.
+ * The scratch area of a data folder, for files of steps outside database and file store. A process locks its folder
+ * while it lives; below it each entity, and each step, has a folder: `<process>/<entity>/<step>-<random>`.
  */
 export type Scratch = {
-  /** The folder of an entity's steps in this process. A step makes its own in it, and removes it. */
+  /** Returns the folder of an entity in this process, in which each step makes and removes its own. */
   folderOf(entityId: number): string;
-  /** Works in a new folder, which is removed in all cases. `work` must end all its writes there before it ends. */
+  /** Runs `work` in a new folder, and removes it. All writes must end before `work` does. */
   withFolder<T>(entityId: number, step: string, work: (folder: string) => Promise<T>): Promise<T>;
-  /** The folders of an entity's steps in all processes that share the area. */
+  /** Lists the folders of an entity's steps in all processes of the area. */
   list(entityId: number): AsyncIterable<StepFolder>;
-  /** Removes the folders of processes that are gone. */
+  /** Removes the folders of dead processes. */
   removeGone(): Promise<void>;
   /** Removes this process's folder. */
   close(): Promise<void>;
@@ -25,21 +24,21 @@ export type Scratch = {
 export type StepFolder = { path: string; step: string; begunAt: Date; isOfLivingProcess: boolean };
 
 const LOCK = 'lock.db';
-/** The name of a folder that is being removed. */
+/** Name prefix of a folder that is being removed. */
 const REMOVED = '.removed-';
-/** How often a process tries to lock its folder, each 10 ms, while others look whether it is gone. */
+/** Number of tries, 10 ms apart, to lock its folder, while others check whether it is dead. */
 const MAX_TRIES = 100;
-/** What a step has left under way may still write for a moment. */
+/** Retries, because a step's remaining work may still write for a moment. */
 const REMOVING = { recursive: true, force: true, maxRetries: 5, retryDelay: 100 };
 
 type ScratchOptions = {
-  /** Names this process's folder: no other process has that name. */
+  /** The unique name of this process's folder. */
   process: string;
-  /** Told when a folder cannot be removed: that never fails a step. */
+  /** Called if a folder cannot be removed, which never fails a step. */
   onError(error: unknown): void;
 };
 
-/** Makes this process's folder, and removes those of processes that are gone. */
+/** Makes this process's folder, and removes those of dead processes. */
 export async function openScratch(area: string, { process, onError }: ScratchOptions): Promise<Scratch> {
   const root = resolve(area);
   const own = join(root, process);
@@ -87,7 +86,8 @@ export async function openScratch(area: string, { process, onError }: ScratchOpt
 }
 
 /**
- * A process that starts at this moment may take a folder that is not locked yet for one that was left, and remove it.
+ * Locks the new folder. Another starting process may take an unlocked folder for a dead one and remove it, so this
+ * retries.
  */
 async function lockOwn(folder: string): Promise<() => void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
@@ -99,7 +99,7 @@ async function lockOwn(folder: string): Promise<() => void> {
   throw new Error('another process holds the scratch folder of this one');
 }
 
-/** Null where another has the lock, or the folder is gone. */
+/** Returns null if another process has the lock, or the folder is deleted. */
 function tryLock(folder: string): (() => void) | null {
   try {
     return takeFileLock(join(folder, LOCK));
@@ -118,7 +118,10 @@ function isLocked(folder: string): boolean {
   return release === null;
 }
 
-/** Renames it first, under its lock: its process, should it start just now, makes another. */
+/**
+ * Removes a dead process's folder: first renames it under its lock, so that the process, if it is just starting, makes
+ * another.
+ */
 async function removeIfGone(root: string, name: string, remove: (path: string) => Promise<void>): Promise<void> {
   const folder = join(root, name);
   const release = tryLock(folder);

@@ -4,14 +4,17 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM with a fresh nonce: nonce, ciphertext and tag in base64url. It opens only with the same `boundTo`. */
+/**
+ * Encrypts by AES-256-GCM with a fresh nonce: nonce, ciphertext and tag in base64url. Only the same `boundTo` decrypts
+ * it.
+ */
 export function encrypt(key: Buffer, value: Buffer, boundTo: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(boundTo));
   return Buffer.concat([nonce, cipher.update(value), cipher.final(), cipher.getAuthTag()]).toString('base64url');
 }
 
-/** Fails for what `encrypt` did not make with this key and `boundTo`. */
+/** Throws for text that `encrypt` did not make with this key and `boundTo`. */
 export function decrypt(key: Buffer, sealed: string, boundTo: string): Buffer {
   const bytes = Buffer.from(sealed, 'base64url');
   const tag = bytes.subarray(bytes.length - TAG_BYTES);

@@ -13,34 +13,34 @@ import { decrypt, encrypt } from './sealing.ts';
 import { findOrDrawKey, type Key, listFileKeyIds, listKeyIds, lockKeys } from './server-keys.ts';
 
 /**
- * `data` seals values, the newest key last, and those before it until nothing is sealed by them; `lookup` finds keys
- * that callers show; `tombstone` names people without naming them; `signature` signs manifests and receipts, the newest
- * key last.
+ * Keys by purpose: `data` seals values, the newest last, the others until no value needs them; `lookup` finds keys that
+ * callers show; `tombstone` identifies people without their names; `signature` signs manifests and receipts, the newest
+ * last.
  */
 type KeyRing = { data: Key[]; lookup: Key; tombstone: Key; signature: Key[] };
 
-/** Where a sealed value lives: it opens nowhere else. */
+/** Cell of a sealed value, which opens nowhere else. */
 export type SealedCell = { table: string; column: string; entityId: number; row: string };
 
 export type Secrets = Signer & {
   /** Encrypts a value for one row and column (AES-256-GCM with a fresh nonce and the key's id). */
   seal(value: string, cell: SealedCell): string;
-  /** The sealed value; fails when it was made for another place or tampered with. */
+  /** Returns the sealed value; throws if it was made for another cell or changed. */
   open(sealed: string, cell: SealedCell): string;
-  /** A key of ours as it is looked up (HMAC-SHA-256), so that the key itself needs no index. */
+  /** Returns the HMAC-SHA-256 by which a key is found, so that the key itself needs no index. */
   lookup(key: string): Buffer;
-  /** A customer as the audit log and tombstones know them: a keyed hash, the same forever. */
+  /** Returns the keyed hash of a customer for the audit log and tombstones; it never changes. */
   customerHash(entityId: number, customerType: string, customerId: string): Buffer;
 };
 
-/** A token as the database knows it. Tokens hold 256 random bits, so a plain hash is enough. */
+/** Returns the hash of a token for the database. Tokens have 256 random bits, so a plain hash is enough. */
 export function tokenHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
 /**
- * Reads the server's keys, drawing those that are missing, and keeps them wrapped under `secretKey`
- * (32 bytes) both in the database and in the file store: either of them alone can be restored.
+ * Reads the server's keys, draws missing ones, and keeps them wrapped by `secretKey` (32 bytes) in database and file
+ * store: either can be restored from the other.
  */
 export async function openSecrets(db: Database, files: Files, secretKey: Buffer): Promise<Secrets> {
   return makeSecrets(
@@ -54,7 +54,7 @@ export async function openSecrets(db: Database, files: Files, secretKey: Buffer)
         return keys;
       };
       return {
-        // Only those of the database: what it holds is sealed by no other.
+        // Only those of the database, whose values no other key seals.
         data: await findAll('data', await listKeyIds(tx, 'data')),
         lookup: await findLatest('lookup'),
         tombstone: await findLatest('tombstone'),
@@ -64,7 +64,7 @@ export async function openSecrets(db: Database, files: Files, secretKey: Buffer)
   );
 }
 
-/** Those of the file store, too: a key that has signed is published for ever, though the database was lost. */
+/** Lists the keys of the file store, too: a key that has signed stays published, even if the database was lost. */
 async function listSigningKeyIds(tx: Queryable, files: Files): Promise<number[]> {
   const ids = new Set([...(await listKeyIds(tx, 'signature')), ...(await listFileKeyIds(files, 'signature'))]);
   return [...ids].toSorted((a, b) => a - b);
@@ -73,7 +73,7 @@ async function listSigningKeyIds(tx: Queryable, files: Files): Promise<number[]>
 function makeSecrets({ data, lookup, tombstone, signature }: KeyRing): Secrets {
   const newest = data.at(-1)!;
   const dataKeys = new Map(data.map(({ id, key }) => [String(id), key]));
-  // From bytes Node would make a key for each hash, which takes five times as long as the hash.
+  // Key objects, because Node would make one from bytes for each hash, at five times the cost.
   const [lookupKey, tombstoneKey] = [createSecretKey(lookup.key), createSecretKey(tombstone.key)];
   return {
     ...makeSigner(signature.map(({ key }) => key)),
@@ -90,7 +90,7 @@ function makeSecrets({ data, lookup, tombstone, signature }: KeyRing): Secrets {
   };
 }
 
-/** What values begin with that are sealed by this data key. */
+/** Returns the prefix of values that this data key seals. */
 export function sealedPrefix(dataKeyId: number): string {
   return `${dataKeyId}.`;
 }
@@ -99,16 +99,16 @@ function cellName({ table, column, entityId, row }: SealedCell): string {
   return `${table}/${column}/${entityId}/${row}`;
 }
 
-/** An Ed25519 private key of 32 bytes, as PKCS#8 has it behind this (RFC 8410). */
+/** PKCS#8 prefix of an Ed25519 private key of 32 bytes (RFC 8410). */
 const PKCS8_START = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** A public key as it is published. Its id is its thumbprint: no other server's key has it. */
+/** A public key as published. Its id is its thumbprint, so it is unique. */
 type PublishedKey = SigningKey & { use: 'sig'; alg: 'EdDSA' };
 
 type Signer = {
-  /** Signs with the newest key; the signature in base64url. */
+  /** Signs with the newest key, in base64url. */
   sign(bytes: Buffer): { keyId: string; value: string };
-  /** All there ever were, the newest first: what was signed by an older one can be verified for ever. */
+  /** Returns all keys, the newest first: older ones still verify. */
   signingKeys(): PublishedKey[];
 };
 

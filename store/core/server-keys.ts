@@ -6,14 +6,14 @@ import { asBytes, type Files } from './files.ts';
 import { decrypt, encrypt } from './sealing.ts';
 
 const KEY_BYTES = 32;
-/** Serialises the drawing of the server's keys among processes that start together. */
+/** Lock that serialises drawing keys in processes that start together. */
 const KEYS_LOCK = 5_717_023_441;
 const KEYS_AREA = 'keys/';
 
 /** One of the server's keys, unwrapped. */
 export type Key = { id: number; key: Buffer };
 
-/** A key as it lies in the database, wrapped under the secret key with the fingerprint `wrapped_by`. */
+/** A key in the database, wrapped by the secret key with the fingerprint `wrapped_by`. */
 export type WrappedKey = Row<'server_keys', 'name' | 'id' | 'wrapped' | 'wrappedBy' | 'rewrappedFrom' | 'createdAt'>;
 
 export type KeyStores = { tx: Queryable; files: Files; secretKey: Buffer };
@@ -34,7 +34,7 @@ export async function listKeyIds(tx: Queryable, name: string): Promise<number[]>
   return rows.map(({ id }) => id);
 }
 
-/** The ids of a key's copies in the file store, in order. */
+/** Lists the ids of a key's copies in the file store, in order. */
 export async function listFileKeyIds(files: Files, name: string): Promise<number[]> {
   const ids: number[] = [];
   for await (const { key } of files.list(`${KEYS_AREA}${name}-`)) {
@@ -44,13 +44,13 @@ export async function listFileKeyIds(files: Files, name: string): Promise<number
   return ids.toSorted((a, b) => a - b);
 }
 
-/** The key from the database, else from the file store, else drawn; afterwards both have it. */
+/** Returns the key from the database, else from the file store, else a new one; then both have it. */
 export async function findOrDrawKey({ tx, files, secretKey }: KeyStores, name: string, id: number): Promise<Key> {
   const row = readRow<WrappedKey>(await tx.query('SELECT * FROM server_keys WHERE name = $1 AND id = $2', [name, id]));
   const copy = (await files.readAll(keyFile(name, id)))?.toString();
   const wrapped = row?.wrapped ?? copy ?? wrap(secretKey, randomBytes(KEY_BYTES), name, id);
   const key = unwrap(secretKey, wrapped, name, id) ?? refuseKey(name, fingerprintOf(secretKey), row?.wrappedBy ?? null);
-  // What a change of the secret key, cut off, left behind in the file store is put right.
+  // Repairs the copy that an interrupted change of the secret key left.
   if (copy === undefined || (copy !== wrapped && copy === row?.rewrappedFrom)) await putKey(files, name, id, wrapped);
   await tx.query(
     `INSERT INTO server_keys (name, id, wrapped, wrapped_by) VALUES ($1, $2, $3, $4)
@@ -73,7 +73,7 @@ export function wrap(secretKey: Buffer, key: Buffer, name: string, id: number): 
   return encrypt(secretKey, key, `server_keys/${name}/${id}`);
 }
 
-/** Null when another secret key wrapped it. */
+/** Returns null if another secret key wrapped it. */
 export function unwrap(secretKey: Buffer, wrapped: string, name: string, id: number): Buffer | null {
   try {
     return decrypt(secretKey, wrapped, `server_keys/${name}/${id}`);
@@ -82,7 +82,7 @@ export function unwrap(secretKey: Buffer, wrapped: string, name: string, id: num
   }
 }
 
-/** Names a secret key in messages, and gives nothing of it away. */
+/** Returns a fingerprint of a secret key for messages; it reveals nothing. */
 export function fingerprintOf(secretKey: Buffer): string {
   return createHmac('sha256', secretKey).update('millrace/secret-key').digest('hex').slice(0, 12);
 }
@@ -96,7 +96,7 @@ export function refuseKey(name: string, given: string, right: string | null): ne
   );
 }
 
-/** Which of these secret keys wraps the database's: the first where it has none yet, or none of them does. */
+/** Returns the secret key that wraps the database's keys: the first if there are none, or no key matches. */
 export async function chooseSecretKey(db: Queryable, candidates: Buffer[]): Promise<Buffer> {
   const [row] = await listWrappedKeys(db);
   const right = row && candidates.find((candidate) => unwrap(candidate, row.wrapped, row.name, row.id));

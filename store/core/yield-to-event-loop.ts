@@ -1,6 +1,6 @@
 /**
- * One at a time gets a turn of the event loop for work that would hold up others: what came from the database meanwhile
- * goes between. Where `most` wait already no other does: what they hold is bounded so.
+ * Lets one caller at a time have a turn of the event loop for long work, with answers of the database between turns. If
+ * `most` callers wait already, the next one continues at once, which bounds the memory of those that wait.
  */
 export function yieldToEventLoop(most: number): () => Promise<void> {
   const waiting: (() => void)[] = [];
@@ -21,15 +21,17 @@ export function yieldToEventLoop(most: number): () => Promise<void> {
  * funnel beside a busy neighbour took a fifth longer.
  */
 const SLICE_MS = 2;
-/** Every so many turns go to the work that has waited longest, so that short work cannot hold up long work for good. */
+/**
+ * Number of turns after which the work that has waited longest goes first, so that short work cannot delay it forever.
+ */
 const LONGEST_WAITING_EVERY = 4;
 
-/** A piece of long work that waits for its next slice, and how many it has had. */
+/** Long work that waits for its next slice, and its slices so far. */
 type Waiting = { slices: number; resume: () => void };
 const waiting: Waiting[] = [];
 let turns = 0;
 
-/** Work that had the fewest slices goes first, so short work does not wait behind all long work in each turn. */
+/** Resumes the work with the fewest slices, so that short work does not wait for all long work. */
 function resumeNext(): void {
   turns += 1;
   const next =
@@ -53,7 +55,7 @@ export class TimeSlice {
     return performance.now() > this.#end;
   }
 
-  /** Gives way, and begins the next slice. */
+  /** Yields, and begins the next slice. */
   async next(): Promise<void> {
     await new Promise<void>((resume) => {
       waiting.push({ slices: this.#slices, resume });

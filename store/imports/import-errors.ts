@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
-import { copyLine } from '../core/copy-text.ts';
+import { copyLine } from '../core/copy-out.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 

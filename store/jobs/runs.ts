@@ -214,7 +214,9 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
       );
     },
 
-    /** Counts a scheduled time as covered by another run; false if none covers it. One scan back along the owner's runs. */
+    /**
+     * Counts a scheduled time as covered by another run; false if none covers it. One scan back along the owner's runs.
+     */
     async cover(
       tx: Queryable,
       entityId: number,
@@ -242,7 +244,9 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
       return toRun(row as never);
     },
 
-    /** Cancels the runs of an owner's schedule that have not begun, or all that have not ended: the owner is deleted. */
+    /**
+     * Cancels the runs of an owner's schedule that have not begun, or all that have not ended: the owner is deleted.
+     */
     async cancelOf(tx: Queryable, entityId: number, ownerId: number, which: 'scheduled' | 'all'): Promise<void> {
       const some = `state = 'accepted' AND cause = 'schedule' AND ${hasNotBegun}`;
       const all = `state IN ('accepted', 'running')`;

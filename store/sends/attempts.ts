@@ -6,7 +6,7 @@ import { type AttemptCode, type ReceiptKind, WAITS_FOR } from '../../domain/send
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { AttemptContent } from '../../domain/sends/plan-attempts.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
-import { copyLine } from '../core/copy-text.ts';
+import { copyLine } from '../core/copy-out.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { REPORT_DAYS } from './reports.ts';
 import { type FoundDevice, isThere, TARGET_DEVICE } from './send-targets.ts';

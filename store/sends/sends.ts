@@ -5,7 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { Message } from '../../domain/sends/plan-attempts.ts';
 import type { JobKey, JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
-import { copyLine } from '../core/copy-text.ts';
+import { copyLine } from '../core/copy-out.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockJob } from '../jobs/jobs.ts';

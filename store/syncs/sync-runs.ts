@@ -34,8 +34,8 @@ export const syncRuns = runsOf<SyncRun, NewRun, Sync>({
   ownerOf: ({ syncId }) => syncId,
   toRun,
   /**
-   * A run that begins takes the cursor of its sync. One that had begun, and was taken from a lost workflow, goes on from
-   * its own: no later run may see before it what it has seen.
+   * A run that begins takes the cursor of its sync. One that had begun, and was taken from a lost workflow, goes on
+   * from its own: no later run may see before it what it has seen.
    */
   claimed: ({ isBegun, fresh, rootId }: RunColumns) =>
     isBegun || fresh || rootId !== null

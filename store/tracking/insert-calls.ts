@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { receiptOf } from '../../domain/sends/attempt.ts';
 import type { RefusalCode, CallEvent } from '../../domain/tracking/call.ts';
-import { escaped } from '../core/copy-text.ts';
+import { escaped } from '../core/copy-out.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';

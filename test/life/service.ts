@@ -11,7 +11,7 @@ import pg from 'pg';
 import { lockDataFolder, openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { rememberedPort } from '../../runtime/embedded/ports.ts';
 import { startPostgres } from '../../runtime/embedded/postgres.ts';
-import type { ProcessIdentity } from '../../runtime/embedded/process-identity.ts';
+import type { ProcessIdentity } from '../../runtime/embedded/children.ts';
 import { type EmbeddedS3, startS3 } from '../../runtime/embedded/s3.ts';
 import { startTemporal, temporalDatabase } from '../../runtime/embedded/temporal.ts';
 import { BUNDLES } from '../harness/core/bundles.ts';

@@ -139,7 +139,7 @@ describe('npm run demo', () => {
       );
       expect(said).toMatch(/^480 +INVALID_VALUE +born +"31\/02\/1990" is not a date/m);
       expect(said).toMatch(/^Read back, shopper-3@example\.com: .*"plan":"platinum"/m);
-      expect(said).not.toContain('nobody else is to see this');
+      expect(said).not.toContain('only the shop may see this');
       if (await hasS3('the export of the demo')) expectExport(said);
       else expect(said).toContain('s3: the demo goes on without it, and shows no export');
       expectDeletion(said);

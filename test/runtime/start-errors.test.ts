@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { superviseTemporal } from '../../runtime/service.ts';
+import { superviseTemporal } from '../../runtime/supervisor.ts';
 import { openTemporalClient } from '../../temporal/client.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../harness/core/closed-port.ts';

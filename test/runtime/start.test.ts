@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
-import { isAlive, type ProcessIdentity } from '../../runtime/embedded/process-identity.ts';
+import { isAlive, type ProcessIdentity } from '../../runtime/embedded/children.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { rememberSecret } from '../harness/core/people.ts';
 import { programEnv } from '../harness/core/program-env.ts';

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { type Database, openDatabase, write } from '../../../store/core/database.ts';
 import { type Files, filesIn } from '../../../store/core/files.ts';
-import { sealedColumns, sealedElsewhere } from '../../../store/core/sealed-columns.ts';
+import { sealedColumns, sealedElsewhere } from '../../../store/core/rotate-keys.ts';
 import type { Scratch } from '../../../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../../../store/core/secrets.ts';
 import { onFileEnd } from './clean-up.ts';
@@ -87,7 +87,7 @@ function knowingColumns(secrets: Secrets): Secrets {
     ...secrets,
     seal(value, place) {
       const name = `${place.table}.${place.column}`;
-      if (!known.has(name)) throw new Error(`${name} is sealed, and stands not in store/core/sealed-columns.ts`);
+      if (!known.has(name)) throw new Error(`${name} is sealed, and stands not in store/core/rotate-keys.ts`);
       return secrets.seal(value, place);
     },
   };

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Database } from '../../../store/core/database.ts';
-import { sealedColumns } from '../../../store/core/sealed-columns.ts';
+import { sealedColumns } from '../../../store/core/rotate-keys.ts';
 import type { Secrets } from '../../../store/core/secrets.ts';
 
 type Field = { where: string; bytes: Buffer };

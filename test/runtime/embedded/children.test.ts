@@ -4,8 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, expect, test } from 'vitest';
-import { endChildrenLeftBehind, startChild } from '../../../runtime/embedded/children.ts';
-import { identify, isAlive } from '../../../runtime/embedded/process-identity.ts';
+import { endChildrenLeftBehind, startChild, identify, isAlive } from '../../../runtime/embedded/children.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 

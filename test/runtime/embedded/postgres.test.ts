@@ -12,10 +12,8 @@ import {
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
-import { endChildrenLeftBehind } from '../../../runtime/embedded/children.ts';
-import { type EmbeddedPostgres, startPostgres } from '../../../runtime/embedded/postgres.ts';
-import { postgresUser } from '../../../runtime/embedded/postgres-folder.ts';
-import type { ProcessIdentity } from '../../../runtime/embedded/process-identity.ts';
+import { endChildrenLeftBehind, type ProcessIdentity } from '../../../runtime/embedded/children.ts';
+import { type EmbeddedPostgres, startPostgres, postgresUser } from '../../../runtime/embedded/postgres.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { networkOf } from '../../../server/http/network-of.ts';
+import { networkOf } from '../../../server/http/upload-budget.ts';
 import { WriteKeys } from '../../../server/tracking/write-keys.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { waitFor } from '../../harness/core/wait.ts';

@@ -10,7 +10,7 @@ import { erasedError } from '../../../domain/gdpr/erased-error.ts';
 import { fileError, type ImportError } from '../../../domain/imports/import-error.ts';
 import { INTERNAL_FAILURE } from '../../../domain/imports/import-error-type.ts';
 import { UNCLOSED_QUOTE } from '../../../domain/imports/import-file.ts';
-import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
+import { faultRecord } from '../../../runtime/telemetry/activity-interceptor.ts';
 import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';

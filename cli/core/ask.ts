@@ -1,7 +1,40 @@
+/** Questions at the terminal: a line, a confirmation, passwords. */
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
+import { readableText } from './write-out.ts';
+
+/** Asks on the terminal, and returns the typed line. */
+export async function askLine(
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
+  question: string,
+): Promise<string> {
+  stderr.write(readableText(question));
+  const lines = createInterface({ input: stdin });
+  const { value: answer = '' } = (await lines[Symbol.asyncIterator]().next()) as { value?: string };
+  lines.close();
+  return answer.trim();
+}
+
+export type YesOption = { yes?: true };
+
+export const YES = ['--yes', 'delete without asking; required without a terminal'] as const;
+
+/**
+ * Asks on the terminal whether to delete `what`, unless `--yes` was given. Refuses if the answer is no or there is no
+ * terminal.
+ */
+export async function confirmDeletion(
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
+  what: string,
+  isSaid = false,
+): Promise<void> {
+  if (isSaid) return;
+  if (!stdin.isTTY) return refuse(400, 'not_confirmed', `This would delete ${what}: add --yes. Nothing was changed.`);
+  if (!/^y(es)?$/i.test(await askLine({ stdin, stderr }, `Delete ${what}? [y/N] `)))
+    refuse(400, 'not_confirmed', 'Nothing was changed.');
+}
 
 /** Reads one line of standard input; a typed one is not echoed. */
 export async function readPassword(io: Pick<ProcessIo, 'stdin' | 'stderr'>, prompt = 'Password'): Promise<string> {

@@ -1,0 +1,67 @@
+/** Input from files and standard input: texts, JSON, and ids of people. */
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { refuse } from '../../domain/core/refusal.ts';
+import type { ProcessIo } from './command-context.ts';
+
+/** Returns the text of the file `path`, or of standard input for `-`. Refuses a file that cannot be read. */
+export async function readText({ stdin }: Pick<ProcessIo, 'stdin'>, path: string): Promise<string> {
+  if (path === '-') return text(stdin);
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
+    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`),
+  );
+}
+
+/**
+ * Reads a JSON object from the file `path`, or standard input for `-`. Messages never quote its content, which may hold
+ * secrets. `hint` says what it should be.
+ */
+export async function readJsonObject(
+  io: Pick<ProcessIo, 'stdin'>,
+  path: string,
+  hint = 'write the settings as {"host": "db.example.com", …}',
+): Promise<object> {
+  const where = path === '-' ? 'Standard input' : path;
+  const value = parse(await readText(io, path));
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  return refuse(400, 'no_object', `${where} is no JSON object: ${hint}.`);
+}
+
+function parse(content: string): unknown {
+  try {
+    return JSON.parse(content.replace(/^\uFEFF/, ''));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns the ids of people, from the arguments and from a file with one a line (`-` is standard input), each once.
+ * Refuses an empty list, and an argument with a comma: a list of ids read as one id would match no person, and the
+ * command would seem to succeed.
+ */
+export async function readPeople(
+  io: Pick<ProcessIo, 'stdin'>,
+  given: readonly string[],
+  file: string | undefined,
+): Promise<string[]> {
+  const joined = given.find((id) => id.includes(','));
+  if (joined !== undefined) {
+    refuse(
+      400,
+      'comma',
+      `"${joined}" has a comma: leave a space between two ids, and give an id that has a comma in a --file.`,
+    );
+  }
+  const listed =
+    file === undefined
+      ? []
+      : (await readText(io, file))
+          .replace(/^\uFEFF/, '')
+          .split(/\r?\n/)
+          .filter((line) => line !== '');
+  const people = [...new Set([...given, ...listed])];
+  return people.length > 0
+    ? people
+    : refuse(400, 'nobody', 'No user ids were given: name them, or give a --file with one a line.');
+}

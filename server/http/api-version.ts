@@ -1,1 +1,0 @@
-export type ApiVersion = 2 | 3;
