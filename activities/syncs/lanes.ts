@@ -34,8 +34,8 @@ import {
 import type { RecordMapper } from './record-mapper.ts';
 
 /**
- * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that
- * takes some five seconds, and a transaction may take thirty.
+ * Maximum number of values in a transaction, and of Sets among them: Sets of 1,000 elements each take some five
+ * seconds, and a transaction may take thirty.
  */
 const MAX_VALUES = 200_000;
 const MAX_SETS = 1_000;

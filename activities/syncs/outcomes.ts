@@ -105,7 +105,7 @@ export type Taken = {
   oddCursors: number;
 };
 
-/** How far a run is once it has taken over a batch of so many records, to be merged. */
+/** Returns how far a run is once it has taken over a batch of these records, to be merged. */
 export function progressTaken(before: RunProgress, records: number, taken: Taken): RunProgress {
   return {
     ...before,

@@ -11,8 +11,8 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 const MAX_NAMES = 100;
 
 /**
- * Maps a sync's records. Of the fields that no entry of the mapping names, those are left out that came up since the
- * sync was told to ignore new ones, and those that the destination has no place for: their names are gathered.
+ * Maps a sync's records. Leaves out fields that no entry of the mapping names if they appeared after the sync began to
+ * ignore new ones, or if the destination has no place for them, and collects their names.
  */
 export class RecordMapper {
   readonly #map: (record: SourceRecord) => MappedRecord;

@@ -219,7 +219,7 @@ async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: 
   }
 }
 
-/** Two batches of the source at most, or what comes to so many values. */
+/** At most two batches of the source, or about this number of values. */
 const MAX_BYTES = 2 * BATCH_BYTES;
 
 /**

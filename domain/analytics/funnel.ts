@@ -14,7 +14,7 @@ export type FunnelStep = {
 };
 
 /**
- * Returns the objects of which an event's detail must hold one; an empty list: any detail; null: erasures removed all
+ * Returns the objects one of which an event's detail must hold; an empty list: any detail; null: erasures removed all
  * objects.
  */
 export function detailsOf({

@@ -36,7 +36,7 @@ export type LocationWords = {
   topic: Topic;
   /** A sentence or two: what the location holds, since when or how long. */
   about: string;
-  /** Sentences, of which the first that fits is used; if none fits, the page lists the fields. */
+  /** Sentences; the first that fits is used. If none fits, the page lists the fields. */
   sentences?: readonly Sentence[];
   /** Words for fields: the name that a person reads before the value. */
   fields: Record<string, string | Field>;

@@ -1,6 +1,6 @@
 /** When a step is suspected of killing its process, and when it is given up (law 11). */
 
-/** A step is given up after so many deaths in a row without progress. */
+/** Number of deaths in a row without progress after which a step is given up. */
 export const MAX_STEP_DEATHS = 3;
 
 /** The last attempt at a step that was noted. */

@@ -40,7 +40,7 @@ type Outcome = { value: Json } | FieldError;
 type Entry = { to: string; outcome(record: SourceRecord): Outcome | undefined };
 
 /**
- * Prepares a mapping without errors for its records, of which there may be millions. null is never converted, and a
+ * Prepares a mapping without errors for its records, perhaps millions. null is never converted, and a
  * field that a record lacks gives no value. Of entries with the same name the last one counts that gives something.
  *
  * Other fields are kept but for those that an entry names, in `from` or in `to`, and, unless told otherwise, the

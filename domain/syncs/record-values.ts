@@ -32,7 +32,7 @@ type Person = { customerId: string; customerType: CustomerType };
  *
  * null removes, from a Set all elements. A scalar takes the text of a CSV field; a Number and a String also a number, a
  * Boolean and a String also true and false. A Set is replaced by an array of texts, numbers and booleans, an empty one
- * of which empties it, or by a text with its elements between `;`.
+ * empties it, or by a text with its elements between `;`.
  */
 export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: CustomerField): CheckedRecord {
   const { customerId } = mapped;

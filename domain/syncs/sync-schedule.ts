@@ -3,7 +3,7 @@ import { MINUTE_MS } from '../time/durations.ts';
 import { isTimeZone } from '../time/time-zone.ts';
 import { zoneClock } from '../time/date-value.ts';
 
-/** When a sync runs by itself: at the times of a cron in a time zone, or every so many minutes. */
+/** Schedule of a sync: the times of a cron in a time zone, or an interval in minutes. */
 export type SyncSchedule = CronSchedule | IntervalSchedule;
 export type CronSchedule = { cron: string; zone: string; jitterSeconds: number };
 export type IntervalSchedule = { everyMinutes: number; jitterSeconds: number };

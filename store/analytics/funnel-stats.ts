@@ -12,7 +12,7 @@ import { personSql } from './people.ts';
 export type FunnelQuery = {
   /** Each event that counts, once. */
   events: readonly (Omit<StepEvent, 'appId'> & { appId: number })[];
-  /** For each step the objects of which the detail must hold one; an empty list: any detail; null: no event matches. */
+  /** The objects of each step, one of which the detail must hold; an empty list: any detail; null: no event matches. */
   details: readonly (readonly DetailPairs[] | null)[];
   from: Date;
   /** Not included. */

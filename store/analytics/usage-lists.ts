@@ -58,7 +58,7 @@ export type UsageFilter = {
   until?: Date | undefined;
   /** Entries that were received or changed since then. */
   updatedSince?: Date | undefined;
-  /** Values by column, of which entries have one. */
+  /** Values by column; entries have one of them. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
   /** For events: a user's, and in these apps those of ids that became the user. */
   person?: { userId: string; earlier: readonly EarlierId[] } | undefined;

@@ -15,7 +15,7 @@ const MAX_IDS_OF_A_PERSON = 1_000;
 /** How many people a transaction collects for, and how many ids a statement follows. */
 const PEOPLE_AT_ONCE = 100;
 
-/** An id of a person; `ordinal` says of which. */
+/** An id of a person, whose ordinal it has. */
 export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };
 
 /**

@@ -6,7 +6,7 @@ import type { GdprIdentifier } from './identifiers.ts';
 import { insertGdprRequest } from './requests.ts';
 
 /**
- * An id that is linked to a person, and why. `leftAlone` null: it belongs to them. `said`: which device of which app
+ * An id that is linked to a person, and why. `leftAlone` null: it belongs to them. `said`: the device and app that
  * first claimed an alias. `via` null: the id that led there was erased.
  */
 export type Link = Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'via'> & {

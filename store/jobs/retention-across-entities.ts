@@ -115,8 +115,8 @@ export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Pro
 }
 
 /**
- * Entities of which customers have been pending for more than `graceSeconds`: while merges follow each other ten times
- * as long.
+ * Lists entities whose customers have been pending for more than `graceSeconds`, or ten times as long while merges
+ * follow each other.
  */
 export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
   const rows = readRows<Row<'attribute_change_log', 'entityId'>>(

@@ -5,7 +5,7 @@ import { type Database, type Queryable, write } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
 
-/** A run keeps so many lines, each of at most so many characters. */
+/** Maximum number of lines that a run keeps, and of characters in each. */
 export const LOG_LINES = 2_000;
 const LINE_CHARS = 2_000;
 

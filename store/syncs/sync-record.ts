@@ -16,7 +16,7 @@ export type SyncAlerts = {
   connections: string[];
   /** Minimum number of failed records of a run that raises an alert; null: none does. */
   failedRecords: number | null;
-  /** After so many failed runs in a row it is paused; null: never. */
+  /** Number of failed runs in a row after which it is paused; null: never. */
   pauseAfter: number | null;
 };
 

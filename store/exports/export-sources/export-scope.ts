@@ -7,7 +7,7 @@ import type { ExportFormat } from '../../../domain/exports/export-data-type.ts';
  */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
 
-/** What is exported: of which apps and Systems of Records, of which time, and as what. */
+/** The scope of an export: its apps and Systems of Records, its time, and its format. */
 export type ExportScope = {
   entityId: number;
   apps: readonly { id: number; identifier: string }[];

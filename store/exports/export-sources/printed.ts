@@ -35,7 +35,7 @@ function printed(expression: string, kind: ExportColumnKind, format: ExportScope
 /** JSON has no raw control character, so with these COPY puts nothing between quotes. */
 const JSON_LINES = String.raw`FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02'`;
 
-/** Returns the statement that gives rows as JSON Lines, or as CSV, of which Parquet is made. */
+/** Returns the statement that gives rows as JSON Lines, or as CSV, from which Parquet is made. */
 export function copyStatement(select: string, format: ExportScope['format']): string {
   return format === 'jsonl'
     ? `COPY (SELECT row_to_json(line) FROM (${select}) AS line) TO STDOUT (${JSON_LINES}, ENCODING 'UTF8')`

@@ -67,7 +67,7 @@ const WITHOUT_PLACES: Record<string, string> = {
   'runtime/workers.ts maxConcurrentActivityTaskExecutions: STEPS_OF_QUEUE':
     'each queue has more slots than places, by the test below',
   'server/dependencies.ts connections: 10_000': 'an address has a quarter of them (`limitConnections`)',
-  'server/exports/export-verification.ts length: AT_ONCE }': OWN_WORK,
+  'server/exports/export-reconciliation.ts length: AT_ONCE }': OWN_WORK,
   'server/imports/kept-file-quota.ts #underWay = new': 'counted for each System of Records and entity',
   'server/syncs/connector-calls.ts #underWay = new': 'lists the calls that have places',
 };
