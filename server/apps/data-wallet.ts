@@ -11,8 +11,6 @@ import {
   listPurposes,
   type Purpose,
   replacePurposeElements,
-} from '../../store/apps/wallet-purposes.ts';
-import {
   isCategoryUsed,
   deleteRecipient,
   insertRecipient,
@@ -21,20 +19,16 @@ import {
   type Recipient,
   replaceElements,
   updateRecipient,
-} from '../../store/apps/wallet-recipients.ts';
-import {
   listWalletLanguages,
   upsertWalletLanguages,
   type WalletRef,
   findWalletBytes,
   lockWallet,
-} from '../../store/apps/wallet-settings.ts';
-import {
   deleteWalletText,
   insertWalletText,
   listWalletTexts,
   updateWalletText,
-} from '../../store/apps/wallet-texts.ts';
+} from '../../store/apps/data-wallet.ts';
 import { write, type Queryable } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import { streamedList } from '../http/reply.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { insertWalletText } from '../../../store/apps/wallet-texts.ts';
+import { insertWalletText } from '../../../store/apps/data-wallet.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { basket, namesOf, useWallet } from './use-wallet.ts';

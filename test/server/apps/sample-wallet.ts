@@ -1,7 +1,11 @@
 import { DEFAULT_RECIPIENT } from '../../../domain/apps/wallet-defaults.ts';
-import { replacePurposeElements } from '../../../store/apps/wallet-purposes.ts';
-import { insertRecipient, replaceElements } from '../../../store/apps/wallet-recipients.ts';
-import { insertWalletText, type WalletTextKind } from '../../../store/apps/wallet-texts.ts';
+import {
+  replacePurposeElements,
+  insertRecipient,
+  replaceElements,
+  insertWalletText,
+  type WalletTextKind,
+} from '../../../store/apps/data-wallet.ts';
 import { insertAppSor } from '../../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../../store/core/database.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';

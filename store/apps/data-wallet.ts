@@ -1,9 +1,63 @@
-/** Recipients in a data wallet, and their elements. */
-
+/** Data wallets: languages, legal texts, data categories, recipients and purposes; their lock, and their size. */
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT, type Texts } from '../../domain/apps/wallet-defaults.ts';
-import { readRows, type Row } from '../core/camel-row.ts';
+import { type Row, readRows, readRow } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { newIdentifier } from '../core/identifiers.ts';
+import { newIdentifier, type IdentifierKind } from '../core/identifiers.ts';
+
+export type WalletRef = { entityId: number; appId: number };
+
+/** Approximate maximum size of a technical name with a display name. */
+const NAMES_BYTES = 500;
+
+/** Locks an app's data wallet, and the app; false if the app is deleted. */
+export async function lockWallet(tx: Queryable, entityId: number, appId: number): Promise<boolean> {
+  const { rowCount } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [
+    entityId,
+    appId,
+  ]);
+  return rowCount === 1;
+}
+
+/** Lists the wallet's languages as ISO 639-1 codes in the given order; English by default. */
+export async function listWalletLanguages(db: Queryable, entityId: number, appId: number): Promise<string[]> {
+  const { rows } = await db.query<Row<'wallet_settings', 'languages'>>(
+    'SELECT languages FROM wallet_settings WHERE entity_id = $1 AND app_id = $2',
+    [entityId, appId],
+  );
+  return rows[0]?.languages ?? ['en'];
+}
+
+export async function upsertWalletLanguages(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  languages: string[],
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO wallet_settings (entity_id, app_id, languages) VALUES ($1, $2, $3)
+     ON CONFLICT (entity_id, app_id) DO UPDATE SET languages = excluded.languages, updated_at = now()`,
+    [entityId, appId, languages],
+  );
+}
+
+/**
+ * Returns the approximate size of the wallet's longest list: each element shows its category's title, and those of its
+ * purposes.
+ */
+export async function findWalletBytes(tx: Queryable, entityId: number, appId: number): Promise<number> {
+  const { rows } = await tx.query<{ bytes: number }>(
+    `SELECT (SELECT coalesce(sum(octet_length(t.body::text) + (octet_length(t.title::text) + $3) * (1
+         + (SELECT count(*) FROM wallet_purpose_elements n WHERE n.entity_id = t.entity_id AND n.purpose_id = t.id)
+         + (SELECT count(*) FROM wallet_elements e WHERE e.entity_id = t.entity_id AND e.category_id = t.id))), 0)
+       FROM wallet_texts t WHERE t.entity_id = $1 AND t.app_id = $2)
+     + (SELECT count(*) * $3 FROM wallet_recipients r LEFT JOIN wallet_elements e ON e.entity_id = r.entity_id AND e.recipient_id = r.id
+        WHERE r.entity_id = $1 AND r.app_id = $2) AS bytes`,
+    [entityId, appId, NAMES_BYTES],
+  );
+  return Number(rows[0]!.bytes);
+}
+
+/** Recipients in a data wallet, and their elements. */
 
 /** Data that a recipient has of a user; `id` is null for the default recipient's. */
 type WalletElement = {
@@ -198,4 +252,143 @@ export async function isCategoryUsed(db: Queryable, entityId: number, categoryId
     categoryId,
   ]);
   return rows.length > 0;
+}
+
+/** Purposes in a data wallet. */
+
+/** An element of a purpose, with the technical names of its recipient and category. */
+type NamedElement = { technicalName: string; displayName: string; recipient: string; category: string };
+export type Purpose = WalletText & { elements: NamedElement[] };
+
+/** An element by id, or one of the default recipient's by technical name. */
+export type ElementRef = { id: number | null; technicalName: string };
+
+type PurposeElementRow = Row<'wallet_purpose_elements', 'purposeId' | 'defaultElement'> & NamedElement;
+
+/** Lists an app's purposes in order of creation; with `address` the one with that identifier or technical name. */
+export async function listPurposes(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  address: string | null = null,
+): Promise<Purpose[]> {
+  const purposes = await listWalletTexts(db, entityId, appId, 'purpose', address);
+  const rows = readRows<PurposeElementRow>(
+    await db.query(
+      `SELECT n.purpose_id, n.default_element, e.technical_name, e.display_name, r.technical_name AS recipient,
+       coalesce(c.technical_name, e.default_category) AS category
+     FROM wallet_purpose_elements n
+     LEFT JOIN wallet_elements e ON e.entity_id = n.entity_id AND e.id = n.element_id
+     LEFT JOIN wallet_recipients r ON r.entity_id = e.entity_id AND r.id = e.recipient_id
+     LEFT JOIN wallet_texts c ON c.entity_id = e.entity_id AND c.id = e.category_id
+     WHERE n.entity_id = $1 AND n.purpose_id = ANY ($2) ORDER BY n.purpose_id, n.position`,
+      [entityId, purposes.map(({ id }) => id)],
+    ),
+  );
+  const elementsOf = Map.groupBy(rows, (row) => row.purposeId);
+  return purposes.map((purpose) => ({ ...purpose, elements: (elementsOf.get(purpose.id) ?? []).map(toElement) }));
+}
+
+/** Sets the elements of a purpose, in order. */
+export async function replacePurposeElements(
+  tx: Queryable,
+  entityId: number,
+  purposeId: number,
+  elements: ElementRef[],
+): Promise<void> {
+  await tx.query('DELETE FROM wallet_purpose_elements WHERE entity_id = $1 AND purpose_id = $2', [entityId, purposeId]);
+  await tx.query(
+    `INSERT INTO wallet_purpose_elements (entity_id, purpose_id, position, element_id, default_element)
+     SELECT $1, $2, u.position, u.element_id, u.default_element
+     FROM unnest($3::integer[], $4::text[]) WITH ORDINALITY AS u (element_id, default_element, position)`,
+    [
+      entityId,
+      purposeId,
+      elements.map(({ id }) => id),
+      elements.map(({ id, technicalName }) => (id === null ? technicalName : null)),
+    ],
+  );
+}
+
+function toElement({
+  defaultElement,
+  technicalName,
+  displayName,
+  recipient,
+  category,
+}: PurposeElementRow): NamedElement {
+  if (defaultElement === null) return { technicalName, displayName, recipient, category };
+  const element = DEFAULT_RECIPIENT.elements.find((each) => each.technicalName === defaultElement)!;
+  return { ...element, recipient: DEFAULT_RECIPIENT.technicalName };
+}
+
+/** Texts in a data wallet: legal texts, data categories, purposes. */
+
+export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
+
+/** `body`: the text of a legal text, or a description. */
+type WalletText = Row<'wallet_texts', 'id' | 'identifier' | 'technicalName', { title: Texts; body: Texts }>;
+type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
+
+const COLUMNS = 'id, identifier, technical_name, title, body';
+const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', data_category: 'cat', purpose: 'pur' };
+
+/** Lists an app's texts in order of creation; with `address` the one with that identifier or technical name. */
+export async function listWalletTexts(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  kind: WalletTextKind,
+  address: string | null = null,
+): Promise<WalletText[]> {
+  return readRows<WalletText>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM wallet_texts WHERE entity_id = $1 AND app_id = $2 AND kind = $3
+     AND ($4::text IS NULL OR identifier = $4 OR technical_name = $4) ORDER BY id`,
+      [entityId, appId, kind, address],
+    ),
+  );
+}
+
+/** Inserts a text; null if the app has one of that kind with that technical name. */
+export async function insertWalletText(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  kind: WalletTextKind,
+  text: NewWalletText,
+): Promise<WalletText | null> {
+  return readRow<WalletText>(
+    await tx.query(
+      `INSERT INTO wallet_texts (entity_id, app_id, kind, identifier, technical_name, title, body) VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ON CONFLICT (entity_id, app_id, kind, technical_name) DO NOTHING RETURNING ${COLUMNS}`,
+      [entityId, appId, kind, newIdentifier(PREFIXES[kind]), text.technicalName, text.title, text.body],
+    ),
+  );
+}
+
+/**
+ * Changes the given members; false if the app has another one of that kind with that technical name. Needs
+ * `lockWallet`.
+ */
+export async function updateWalletText(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { technicalName, title, body }: Partial<NewWalletText>,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE wallet_texts t SET technical_name = coalesce($3, technical_name), title = coalesce($4, title), body = coalesce($5, body),
+       updated_at = now()
+     WHERE entity_id = $1 AND id = $2 AND NOT EXISTS (
+       SELECT FROM wallet_texts o
+       WHERE o.entity_id = $1 AND o.app_id = t.app_id AND o.kind = t.kind AND o.technical_name = $3 AND o.id <> $2)`,
+    [entityId, id, technicalName ?? null, title ?? null, body ?? null],
+  );
+  return rowCount === 1;
+}
+
+/** Deletes a text; a purpose with its elements. A category must be unused. */
+export async function deleteWalletText(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await tx.query('DELETE FROM wallet_texts WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
