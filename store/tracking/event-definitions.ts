@@ -100,9 +100,9 @@ export async function insertEventDefinitions(
 }
 
 /**
- * Deletes definitions that staff never touched, those that came least first: any that came on one day alone, and others
- * only among the first `others`. So a flood of names, which takes these places again and again, leaves the rest alone.
- * Those of `keys`, which come at this moment, stay, and one that staff touch at this moment.
+ * Deletes definitions that staff never touched, the rarest first: any that came on one day alone, and others only among
+ * the first `others`. So a flood of names replaces only its own. Keeps `keys`, which come at this moment, and any that
+ * staff touch at this moment.
  */
 async function deleteLeastSeen(
   tx: Queryable,
