@@ -67,7 +67,7 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
     await whileOurs(deps, entityId, claim, (tx) => endRefresh(tx, entityId, claim, counts, now));
   } catch (error) {
     if (error instanceof RefreshOver) return;
-    if (isQueryCanceled(error)) return await failRefresh(deps.db, entityId, claim, TOO_LONG);
+    if (isQueryCanceled(error)) return failRefresh(deps.db, entityId, claim, TOO_LONG);
     if (
       !isAway(error) &&
       !isTimedOut(error) &&
