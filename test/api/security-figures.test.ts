@@ -21,7 +21,7 @@ const { importBatches, syncs, exports, gdpr, heavyReads } = PLACES;
 /** The sentences of the tables of costs in docs/security.md, made of the figures that the code has. */
 const FIGURES = [
   `its share of the ${PLACES.sends} places of a worker`,
-  `for ${PRESENT_MS / 1_000} s after each call. A portion that lasts longer than ${COUNTED_MS / 1_000} s counts no more`,
+  `for ${PRESENT_MS / 1_000} s after each call. A portion no longer counts after ${COUNTED_MS / 1_000} s`,
   `a request for at most ${SMALL_SEND} messages has ${PLACES.smallSends} places of its own`,
   `its share of the ${PLACES.mails} places for mails`,
   `its share of the ${PLACES.connectorCalls} places of a server, at most ${BOUNDS.connectorCalls.maxEach}, each for at most ` +
@@ -29,7 +29,7 @@ const FIGURES = [
   `its share of ${[importBatches, importBatches, syncs, exports, gdpr].join(', ')} and ${heavyReads} places`,
   `at most ${word(BOUNDS.imports.maxEach + BOUNDS.imports.maxWaitingEach)} imports, ${word(BOUNDS.syncs.maxWaitingEach)} runs of syncs, ` +
     `${word(BOUNDS.exports.maxWaitingEach)} exports and files and ${word(BOUNDS.gdpr.maxWaitingEach)} requests`,
-  `${word(BOUNDS.audiences.maxEach)} look for people at a time in each worker`,
+  `${word(BOUNDS.audiences.maxEach)} search for people at a time in each worker`,
   `of ${word(PLACES.audiences)} such places`,
   `${word(BOUNDS.audiences.maxWaitingEach)} wait in line`,
   `its share of ${PLACES.deliveries} places of a worker, at most ${BOUNDS.deliveries.maxEach}`,
