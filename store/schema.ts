@@ -401,7 +401,10 @@ export type Tables = {
     appId: number | null; disabled: boolean; revision: number; notifyEmails: string[]; createdBy: number | null;
     createdAt: Date; updatedAt: Date; deletedAt: Date | null;
   };
-  tokens: { tokenHash: Buffer; userId: number; entityId: number; createdAt: Date; usedAt: Date; expiresAt: Date; };
+  tokens: {
+    tokenHash: Buffer; userId: number; entityId: number; createdAt: Date; usedAt: Date; expiresAt: Date;
+    endsAt: Date | null;
+  };
   tombstone_batches: {
     entityId: number; key: string; kind: 'raised' | 'readmitted'; madeAt: Date; hashes: Buffer[];
     searchPending: boolean;

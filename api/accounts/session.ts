@@ -57,3 +57,73 @@ export const logout = operation({
   // A logout ends the token that it comes with: a stored reply would leave another token valid.
   idempotencyKey: 'ignored',
 });
+
+/** The session of a person, as the console shows it; without any key. */
+export const ConsoleSession = z
+  .object({
+    user: z.object({ uid: z.string(), email: z.string(), full_name: z.string() }),
+    entity: z.object({ id: z.int(), identifier: z.string(), name: z.string() }),
+    entities: z
+      .array(z.object({ id: z.int(), identifier: z.string(), name: z.string() }))
+      .describe('The active entities of the user'),
+    enable: Enable,
+    admin: z.boolean(),
+    superadmin: z.boolean(),
+    idle_at: z.iso.datetime().describe('When the session ends unless it is used'),
+    ends_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('When the session ends, however busy it is; null for a token of a login'),
+  })
+  .meta({ id: 'ConsoleSession' });
+export type ConsoleSession = z.output<typeof ConsoleSession>;
+
+const SESSION = { tag: 'Session', path: '/api/session' } as const;
+const entityOfSession = z.object({ entity: identifier.describe('Identifier of the entity') });
+
+export const openSession = operation({
+  id: 'openSession',
+  ...SESSION,
+  method: 'POST',
+  summary: 'Log in to the console',
+  description:
+    'For pages of this server only: the response sets the cookie `__Host-millrace`, which counts for requests of the ' +
+    'same origin. The session ends after 30 minutes without use, and after 12 hours. Use POST /api/login for a token.',
+  audits: 'login session',
+  auth: 'none',
+  body: z.object({
+    email: text({ max: EMAIL_CHARS }),
+    password: text({ max: PASSWORD_CHARS }),
+    entity: identifier.optional().describe('Identifier of the entity; by default the preferred one'),
+  }),
+  result: ConsoleSession,
+});
+
+export const viewSession = operation({
+  id: 'viewSession',
+  ...SESSION,
+  method: 'GET',
+  summary: 'Get the session: user, entity, rights, and when it ends',
+  role: 'person',
+  result: ConsoleSession,
+});
+
+export const switchSession = operation({
+  id: 'switchSession',
+  ...SESSION,
+  method: 'PUT',
+  summary: 'Make the session act in another entity of the user',
+  audits: 'login session',
+  role: 'person',
+  body: entityOfSession,
+  result: ConsoleSession,
+});
+
+export const endSession = operation({
+  id: 'endSession',
+  ...SESSION,
+  method: 'DELETE',
+  summary: 'Log out: end the session and its cookie',
+  audits: 'logout session',
+  role: 'person',
+});

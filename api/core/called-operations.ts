@@ -71,10 +71,12 @@ downloadArchive GET /api/gdpr/downloads/:request_id/:ordinal/:signature none con
 downloadFile GET /api/files/:file_identifier none contentType=application/octet-stream
 downloadImportErrors GET /api/attribute_values/imports/:import_id/errors.csv token contentType=text/csv
 downloadImportTemplate GET /api/attribute_values/template sor_key contentType=text/csv
+downloadSorTemplate GET /api/system_of_records/:sor_identifier/template token contentType=text/csv
 downloadSyncErrors GET /api/syncs/:sync_id/runs/:run_id/errors.csv token contentType=text/csv
 dryRunSync POST /api/syncs/:sync_id/dry_run token
 duplicateCampaign POST /api/campaign/:campaign_identifier/duplicate token
 enableSystemOfRecord PUT /api/system_of_records/:sor_identifier/enable token
+endSession DELETE /api/session token
 explainMessages GET /api/campaigns/:identifier/why token
 exploreFunnel POST /api/funnels/explore token idempotencyKey=ignored
 exportAuditLog GET /api/audit_log.csv token contentType=text/csv
@@ -96,6 +98,7 @@ feedAttributeValues POST /api/attribute_values sor_key
 findExportRun GET /api/export_runs/:run_id token
 findSyncRun GET /api/sync_runs/:run_id token
 importAttributeValues POST /api/attribute_values/batch_import sor_key uploadPart=file
+importWithToken POST /api/attribute_values/imports token uploadPart=file
 inviteUser POST /api/users token
 launchCampaign PUT /api/campaign/:campaign_identifier/launch token
 listAliases GET /api/gdpr/aliases token
@@ -119,12 +122,14 @@ listEntities GET /api/entities token
 listEventDefinitions GET /api/apps/:app_identifier/event_definitions token
 listEvents GET /api/apps/:app_identifier/events token
 listExportRuns GET /api/data_exporters/:exporter_id/runs token
+listFeedRequests GET /api/attribute_values/feeds token
 listFunnels GET /api/funnels token
 listGdprHolds GET /api/gdpr/holds token
 listGdprIdentifiers GET /api/gdpr/requests/:request_id/identifiers token
 listGdprReceipts GET /api/gdpr/requests/:request_id/receipt token
 listGdprRequests GET /api/gdpr/requests token
 listImportErrors GET /api/attribute_values/import_errors token
+listImportSummaries GET /api/attribute_values/imports token
 listImports GET /api/attribute_values/import_jobs token
 listInappMessages GET /v1/inapp app_key
 listInvitations GET /api/invitations token
@@ -158,6 +163,7 @@ mailPasswordReset POST /api/users/:user_id/password_reset token
 openForgottenPasswordPage GET /reset none contentType=text/html
 openInvitationPage GET /invite/:token none contentType=text/html
 openPasswordResetPage GET /reset/:token none contentType=text/html
+openSession POST /api/session none
 patchDataCategory PATCH /api/apps/:app_identifier/data_wallet/categories/:category_identifier token
 patchLegalText PATCH /api/apps/:app_identifier/data_wallet/legal_texts/:legal_text_identifier token
 patchPurpose PATCH /api/apps/:app_identifier/data_wallet/purposes/:purpose_identifier token
@@ -206,6 +212,7 @@ sendTrack POST /v1/track app_key bare=true idempotencyKey=ignored
 submitForgottenPasswordPage POST /reset none contentType=text/html
 submitInvitationPage POST /invite/:token none contentType=text/html
 submitPasswordResetPage POST /reset/:token none contentType=text/html
+switchSession PUT /api/session token
 testCampaign POST /api/campaign/:campaign_identifier/test token
 updateApiKey PUT /api/apps/:app_identifier/api_keys/:key_identifier token
 updateApp PUT /api/apps/:app_identifier token
@@ -262,13 +269,11 @@ viewRecipient GET /api/apps/:app_identifier/data_wallet/recipients/:recipient_id
 viewSdkSettings GET /v1/projects/:write_key/settings app_key bare=true
 viewSegment GET /api/segments/:identifier token
 viewSend GET /api/transac/:request_id token
+viewSession GET /api/session token
 viewSync GET /api/syncs/:sync_id token
 viewSyncRun GET /api/syncs/:sync_id/runs/:run_id token
 viewSystemOfRecord GET /api/system_of_records/:sor_identifier token
 viewUser GET /api/users/:user_id token
 viewWalletLanguages GET /api/apps/:app_identifier/data_wallet/settings token
 withdrawInvitation DELETE /api/invitations/:invitation_id token
-`
-  .trim()
-  .split('\n')
-  .map(readLine);
+`.trim().split('\n').map(readLine);

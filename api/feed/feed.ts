@@ -3,7 +3,8 @@ import { isObject } from '../../domain/json/exact-json.ts';
 import { sayNesting } from '../../domain/json/json-size.ts';
 import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/json/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
-import { identifier, MAX_NESTING, text } from '../core/input.ts';
+import { identifier, MAX_NESTING, pageNumber, queryFlag, text } from '../core/input.ts';
+import { listCursor } from '../core/page.ts';
 import { operation } from '../core/operation.ts';
 import { SUSPICIOUS } from '../core/suspicious-ids.ts';
 import { stage } from '../jobs/stage.ts';
@@ -105,4 +106,24 @@ export const viewFeedRequest = operation({
   right: 'sor_manage',
   params: z.object({ request_id: identifier }),
   result: FeedRequest,
+});
+
+export const listFeedRequests = operation({
+  id: 'listFeedRequests',
+  method: 'GET',
+  path: '/api/attribute_values/feeds',
+  summary: 'List feed requests with their counts, newest first',
+  description: 'Millrace keeps a request for a week after it has finished.',
+  tag: TAG,
+  right: 'sor_manage',
+  query: z.object({
+    sor_id: identifier.optional().describe('Identifier of a System of Records'),
+    with_errors: queryFlag.default(false).describe('Only requests with ignored or failed values'),
+    per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
+    cursor: listCursor.optional().describe('From the `next` of the page before'),
+  }),
+  result: z.object({
+    feed_requests: z.array(FeedRequest),
+    next: z.string().nullable().describe('Address of the next page; null at the end'),
+  }),
 });

@@ -14,11 +14,13 @@ import {
   identifier,
   jsonObject,
   NOT_STORABLE,
+  pageNumber,
   queryFlag,
   queryInteger,
   stored,
   text,
 } from '../core/input.ts';
+import { listCursor } from '../core/page.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { SUSPICIOUS } from '../core/suspicious-ids.ts';
@@ -241,6 +243,60 @@ export const importAttributeValues = operation({
 
 const SHARED = { tag: 'Imports', right: 'sor_manage' } as const;
 
+/** An import as the list shows it. */
+export const ImportSummary = ImportProgress.pick({
+  import_id: true,
+  state: true,
+  stage: true,
+  dry_run: true,
+  sor: true,
+  rows: true,
+  received_at: true,
+  started_at: true,
+  ended_at: true,
+})
+  .extend({
+    source: ImportProgress.shape.source.pick({ url: true, bytes: true }),
+    is_redrive: z.boolean().describe('True: it re-drives the errors of another import'),
+  })
+  .meta({ id: 'ImportSummary' });
+export type ImportSummary = z.output<typeof ImportSummary>;
+
+export const listImportSummaries = operation({
+  id: 'listImportSummaries',
+  ...SHARED,
+  method: 'GET',
+  path: '/api/attribute_values/imports',
+  summary: 'List imports with their state and counts, newest first',
+  description: 'Millrace keeps an import for a week.',
+  query: z.object({
+    sor_id: identifier.optional().describe('Identifier of a System of Records'),
+    state: state.optional(),
+    open: queryFlag.default(false).describe('Only imports with rows that no re-drive has settled; no dry runs'),
+    per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
+    cursor: listCursor.optional().describe('From the `next` of the page before'),
+  }),
+  result: z.object({
+    imports: z.array(ImportSummary),
+    next: z.string().nullable().describe('Address of the next page; null at the end'),
+  }),
+});
+
+export const importWithToken = operation({
+  id: 'importWithToken',
+  ...SHARED,
+  method: 'POST',
+  path: '/api/attribute_values/imports',
+  summary: 'Import attribute values from a CSV or Excel file, as a user',
+  description:
+    'Takes what POST /api/attribute_values/batch_import takes, without `api_key`: the token stands for it. Put sor_id ' +
+    'before the file.',
+  audits: 'import import',
+  body: NewImport.omit({ api_key: true }).meta({ id: 'NewImportWithToken' }),
+  uploadPart: 'file',
+  result: z.object({ jid: z.string(), import_id: z.string() }),
+});
+
 export const listImports = operation({
   id: 'listImports',
   ...SHARED,
@@ -352,5 +408,16 @@ export const downloadImportTemplate = operation({
   tag: 'Imports',
   auth: 'sor_key',
   query: z.object({ sor_id: identifier, api_key: text() }),
+  contentType: 'text/csv',
+});
+
+export const downloadSorTemplate = operation({
+  id: 'downloadSorTemplate',
+  ...SHARED,
+  method: 'GET',
+  path: '/api/system_of_records/:sor_identifier/template',
+  summary: 'Get a CSV template for an import into a System of Records, as a user',
+  description: 'Returns the header, and a row for each enabled attribute. Fill in user_id and value.',
+  params: z.object({ sor_identifier: identifier }),
   contentType: 'text/csv',
 });

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import * as api from '../../api/accounts/audit-log.ts';
-import { writeListCursor } from '../../api/core/page.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
+import { cursorPage } from '../http/page.ts';
 import { streamedCsvFile } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import {
@@ -24,10 +24,8 @@ const readAuditLog = route(api.listAuditEntries, async ({ query, ...who }, { db,
     await auditReading(tx, who, query, filter, 'read');
     return entries;
   });
-  const entries = found.slice(0, query.per_page);
-  const path = `${settings.publicUrl}${api.listAuditEntries.path}`;
-  const next = found.length > entries.length ? `${path}?${nextQuery(query, entries.at(-1)!)}` : null;
-  return { entries: entries.map(showEntry), next };
+  const { rows, next } = cursorPage(settings, api.listAuditEntries.path, query, found);
+  return { entries: rows.map(showEntry), next };
 });
 
 const COLUMNS = [
@@ -83,18 +81,6 @@ function auditReading(
     customerHash: customerHash ?? null,
     details: { how, filters: names.join(' ') },
   });
-}
-
-function nextQuery(
-  { cursor: _, ...query }: Filters & { per_page: number; cursor?: unknown },
-  last: StoredAuditEntry,
-): URLSearchParams {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) parameters.set(name, value instanceof Date ? value.toISOString() : String(value));
-  }
-  parameters.set('cursor', writeListCursor(last));
-  return parameters;
 }
 
 function showEntry(entry: StoredAuditEntry): api.AuditEntry {

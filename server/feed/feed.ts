@@ -1,11 +1,12 @@
 import * as api from '../../api/feed/feed.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
-import { findSorById, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
-import { type FeedRequest, findFeedRequest, hasFeedWait } from '../../store/feed/feed-requests.ts';
+import { findSorById, listSorNames, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import { type FeedRequest, findFeedRequest, hasFeedWait, listFeedRequests } from '../../store/feed/feed-requests.ts';
+import { cursorPage } from '../http/page.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { refuseKey } from '../http/sor-key.ts';
+import { refuseKey, requireSor } from '../http/sor-key.ts';
 
 const feedAttributeValues = route(
   api.feedAttributeValues,
@@ -43,7 +44,23 @@ const viewFeedRequest = route(api.viewFeedRequest, async ({ params, caller: { en
   return showFeedRequest(found, await findSorById(db, entityId, found.sorId), isWaiting ? WAITING_FOR_SLOT : null);
 });
 
-function showFeedRequest(request: FeedRequest, sor: SystemOfRecord | null, stage: string | null): api.FeedRequest {
+const listRequests = route(api.listFeedRequests, async ({ query, caller: { entityId } }, { db, settings }) => {
+  const { sor_id: sorId, with_errors: hasErrors, per_page: limit, cursor } = query;
+  const sor = sorId === undefined ? null : await requireSor(db, entityId, sorId);
+  const found = await listFeedRequests(db, entityId, { sorId: sor?.id, hasErrors }, cursor?.id ?? null, limit + 1);
+  const asked = { ...query, with_errors: hasErrors || undefined };
+  const page = found.map((request) => ({ ...request, micros: 0 }));
+  const { rows, next } = cursorPage(settings, api.listFeedRequests.path, asked, page);
+  const sors = await listSorNames(db, entityId, [...new Set(rows.map((request) => request.sorId))]);
+  const stage = (await hasFeedWait(db, entityId)) ? WAITING_FOR_SLOT : null;
+  const show = (request: FeedRequest) =>
+    showFeedRequest(request, sors.get(request.sorId) ?? null, request.doneAt === null ? stage : null);
+  return { feed_requests: rows.map(show), next };
+});
+
+type ShownSor = Pick<SystemOfRecord, 'name' | 'identifier' | 'type'>;
+
+function showFeedRequest(request: FeedRequest, sor: ShownSor | null, stage: string | null): api.FeedRequest {
   return {
     request_id: request.identifier,
     state: request.doneAt ? 'finished' : 'accepted',
@@ -62,4 +79,4 @@ function showFeedRequest(request: FeedRequest, sor: SystemOfRecord | null, stage
   };
 }
 
-export const feedRoutes: Route[] = [feedAttributeValues, viewFeedRequest];
+export const feedRoutes: Route[] = [feedAttributeValues, viewFeedRequest, listRequests];

@@ -8,30 +8,31 @@ import type { Caller } from './caller.ts';
  */
 export function audit(
   tx: Queryable,
-  { caller, address }: { caller: Caller; address: string },
+  who: { caller: Caller; address: string },
   entry: Omit<AuditEntry, 'actorKind' | 'actorId' | 'address'>,
-  entityId = caller.entityId,
+  entityId = who.caller.entityId,
 ): Promise<void> {
-  return insertAuditEntry(tx, entityId, { ...actorOf(caller), address, ...entry });
+  return insertAuditEntry(tx, entityId, { ...actorOf(who), ...entry });
 }
 
 /** Writes several entries in one statement. */
 export function auditEach(
   tx: Queryable,
-  { caller, address }: { caller: Caller; address: string },
+  who: { caller: Caller; address: string },
   entries: Omit<AuditEntry, 'actorKind' | 'actorId' | 'address'>[],
 ): Promise<void> {
   return insertAuditEntries(
     tx,
-    caller.entityId,
-    entries.map((entry) => ({ ...actorOf(caller), address, ...entry })),
+    who.caller.entityId,
+    entries.map((entry) => ({ ...actorOf(who), ...entry })),
   );
 }
 
-function actorOf({ userId, serviceTokenId }: Caller) {
+/** Returns how the audit log names a logged-in user or a service token. */
+export function actorOf({ caller: { userId, serviceTokenId }, address }: { caller: Caller; address: string }) {
   return serviceTokenId === null
-    ? ({ actorKind: 'user', actorId: userId } as const)
-    : ({ actorKind: 'service_token', actorId: serviceTokenId } as const);
+    ? ({ actorKind: 'user', actorId: userId, address } as const)
+    : ({ actorKind: 'service_token', actorId: serviceTokenId, address } as const);
 }
 
 /** Writes that the caller read the data of each of these people, known or not. */

@@ -1,5 +1,7 @@
 import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 import { findServiceTokenOwner, isServiceToken } from '../../store/accounts/service-tokens.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { refuse } from '../../domain/core/refusal.ts';
 import { findTokenOwner, type TokenOwner } from '../../store/accounts/tokens.ts';
 import type { Database } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
@@ -22,14 +24,60 @@ export type Caller = {
 
 const HEADER = /^Token ([A-Za-z0-9_-]{1,256})$/i;
 
-/** Returns the caller of an `Authorization: Token <AUTH_TOKEN>` header; null if it is missing, expired or malformed. */
-export async function findCaller(db: Database, header: string | undefined, ttlDays: number): Promise<Caller | null> {
-  const token = HEADER.exec(header ?? '')?.[1];
+/**
+ * Returns the caller that an `Authorization: Token <AUTH_TOKEN>` header or the cookie of a session stands for; null for
+ * a missing, expired or malformed one.
+ */
+export async function findCaller(
+  db: Database,
+  { method, headers }: { method: string; headers: IncomingHttpHeaders },
+  ttlDays: number,
+): Promise<Caller | null> {
+  if (headers.authorization === undefined) return findSession(db, method, headers, ttlDays);
+  const token = HEADER.exec(headers.authorization)?.[1];
   if (token === undefined) return null;
   const bearer = isServiceToken(token)
     ? await findMachine(db, token)
     : asPerson(await findTokenOwner(db, token, ttlDays));
-  return bearer && { ...bearer, token, tokenName: tokenHash(token).toString('base64url') };
+  return bearer && callerOf(bearer, token);
+}
+
+/** Prefix `__Host-`: browsers take the cookie only with Secure and for the whole of one host (RFC 6265bis, 4.1.3.2). */
+const COOKIE = '__Host-millrace';
+const COOKIE_HEADER = new RegExp(`(?:^|; ?)${COOKIE}=([A-Za-z0-9_-]{1,256})(?:;|$)`);
+
+/** Returns the header that makes a browser keep a session until it is closed, or drop it (null). */
+export function sessionCookie(token: string | null): Record<string, string> {
+  const kept = token === null ? `${COOKIE}=; Max-Age=0` : `${COOKIE}=${token}`;
+  return { 'set-cookie': `${kept}; Path=/; Secure; HttpOnly; SameSite=Strict` };
+}
+
+/** Returns false for what another site or a form may have sent: only scripts of this origin can add our header. */
+export function isOfConsole(method: string, headers: IncomingHttpHeaders): boolean {
+  const isSafe = method === 'GET' || method === 'HEAD';
+  return headers['sec-fetch-site'] === 'same-origin' && (isSafe || headers['x-millrace-console'] !== undefined);
+}
+
+async function findSession(
+  db: Database,
+  method: string,
+  headers: IncomingHttpHeaders,
+  ttlDays: number,
+): Promise<Caller | null> {
+  const token = COOKIE_HEADER.exec(headers.cookie ?? '')?.[1];
+  if (token === undefined || !isOfConsole(method, headers)) return null;
+  const isBackground = headers['x-millrace-background'] !== undefined;
+  const owner = await findTokenOwner(db, token, ttlDays, { isSession: true, isBackground });
+  const bearer = asPerson(owner);
+  const shown = headers['x-millrace-entity'];
+  // A tab shows the entity that its session had then.
+  if (owner && shown !== undefined && shown !== owner.entityIdentifier)
+    refuse(409, 'other_entity', 'The session has been switched to another entity: reload the page');
+  return bearer && callerOf(bearer, token);
+}
+
+function callerOf(bearer: Bearer, token: string): Caller {
+  return { ...bearer, token, tokenName: tokenHash(token).toString('base64url') };
 }
 
 type Bearer = Omit<Caller, 'token' | 'tokenName'>;

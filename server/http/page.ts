@@ -1,4 +1,5 @@
-import type { PageQuery } from '../../api/core/page.ts';
+import { type PageQuery, writeListCursor } from '../../api/core/page.ts';
+import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import type { ServerSettings } from '../dependencies.ts';
 
 export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: number } {
@@ -52,6 +53,22 @@ function pageLinks(
     next: typeof cursor === 'string' ? to(page + 1, { cursor }) : cursor === null ? null : orNone(page + 1),
     last: orNone(pages),
   };
+}
+
+/** Returns the page and the next page's address, with the same filters; `found` has one row more if there is one. */
+export function cursorPage<T extends ListCursor>(
+  { publicUrl }: ServerSettings,
+  path: string,
+  { cursor: _, ...query }: { per_page: number; cursor?: unknown } & Record<string, unknown>,
+  found: readonly T[],
+): { rows: T[]; next: string | null } {
+  const rows = found.slice(0, query.per_page);
+  if (rows.length === found.length) return { rows, next: null };
+  const next = new URL(`${publicUrl}${path}`);
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) next.searchParams.set(name, shownFilter(value));
+  next.searchParams.set('cursor', writeListCursor(rows.at(-1)!));
+  return { rows, next: next.href };
 }
 
 function shownFilter(value: unknown): string {

@@ -19,6 +19,8 @@ export type Circumstances = {
   trackingTarget: TrackingTarget | null;
   /** Header `X-User-Token`, by which an app's server vouches for the user of a device. */
   userToken: string | undefined;
+  /** A script of this origin sent the request, as far as a browser vouches for it. */
+  isOfConsole: boolean;
   requestId: string;
   log: FastifyBaseLogger;
   /** Call it once the credentials of a large file hold: it may then take its time. */
@@ -41,7 +43,7 @@ export type Upload<F> = {
   receive(
     stream: Readable,
     fields: Record<string, unknown>,
-    circumstances: Circumstances,
+    circumstances: Circumstances & { caller: Caller | null },
     deps: RouteDependencies,
   ): Promise<F>;
   /** Identifies the content by its size and checksum. */

@@ -10,7 +10,7 @@ import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import type { ApiVersion, Circumstances, Route } from './route.ts';
 import { valuesByName } from './bodies.ts';
-import { type Caller, findCaller } from './caller.ts';
+import { type Caller, findCaller, isOfConsole } from './caller.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
 import { validate } from './validate.ts';
@@ -34,7 +34,7 @@ export function authenticate(app: FastifyInstance, { db, settings }: RouteDepend
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.route?.auth !== 'token') return;
-    request.caller = await findCaller(db, request.headers.authorization, settings.tokenTtlDays);
+    request.caller = await findCaller(db, request, settings.tokenTtlDays);
   });
 }
 
@@ -143,6 +143,7 @@ function circumstancesOf(request: FastifyRequest, reply: FastifyReply): Circumst
     address,
     trackingTarget,
     userToken,
+    isOfConsole: isOfConsole(request.method, headers),
     requestId,
     log,
     verified: () => request.verified(),
@@ -290,9 +291,8 @@ async function readForm(
         part.file.destroy();
         refuseField(part.fieldname, upload ? `takes no file; send one file, as \`${uploadPart}\`` : 'takes no file');
       } else {
-        file = await upload
-          .receive(part.file, valuesByName(pairs), circumstances, deps)
-          .finally(() => part.file.destroy());
+        const whose = { ...circumstances, caller: request.caller };
+        file = await upload.receive(part.file, valuesByName(pairs), whose, deps).finally(() => part.file.destroy());
       }
     }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { refuse } from '../../domain/core/refusal.ts';
-import { findSorByApiKey, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import { findSor, findSorByApiKey, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import type { Queryable } from '../../store/core/database.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 
 /** Returns the SoR of a key. Refuses with 401, without saying whether SoR or key is wrong. */
@@ -13,4 +14,14 @@ export async function findSorOfKey(
 
 export function refuseKey(): never {
   return refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
+}
+
+/** Returns a SoR of the caller's entity, or refuses with 404. */
+export async function requireSor(
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+): Promise<SystemOfRecord & { entityId: number }> {
+  const sor = (await findSor(db, entityId, identifier)) ?? refuse(404, 'not_found', 'System of record not found');
+  return { ...sor, entityId };
 }

@@ -6,7 +6,7 @@ import type { ColumnMapping } from '../../domain/imports/import-file.ts';
 import { didYouMean } from '../../domain/text/say-unknown.ts';
 import { quote } from '../../domain/text/text-limits.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
-import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
+import { type AuditEntry, insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import {
@@ -18,8 +18,9 @@ import {
 } from '../../store/imports/imports.ts';
 import { pinFile, type PinnedFile } from '../../store/imports/pin-file.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { type Circumstances, type Route, route, type Upload } from '../http/route.ts';
-import { findSorOfKey } from '../http/sor-key.ts';
+import { actorOf } from '../http/audit.ts';
+import { type ApiVersion, type Circumstances, type KeepReply, type Route, route, type Upload } from '../http/route.ts';
+import { findSorOfKey, requireSor } from '../http/sor-key.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 
 /** `release` gives back the file's part of its address's share, or of the quota, which has counted `countedBytes`. */
@@ -34,19 +35,27 @@ const importUpload: Upload<ReceivedFile> = {
     }
     const sor = await findSorOfKey(deps, sor_id, api_key);
     circumstances.verified();
-    const { take, release } = await deps.keptFiles.meter(sor);
-    try {
-      const pinned = await pinFile(deps.files, stream, { ...deps.limits, onStore: take });
-      return { pinned, countedBytes: pinned.fileBytes, release };
-    } catch (error) {
-      release();
-      throw error;
-    }
+    return receiveMetered(stream, sor, deps);
   },
   identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,
   discard: ({ pinned }, { files }) => files.delete(pinned.fileKey),
   release: ({ release }) => release(),
 };
+
+async function receiveMetered(
+  stream: Readable,
+  sor: { id: number; entityId: number },
+  deps: RouteDependencies,
+): Promise<ReceivedFile> {
+  const { take, release } = await deps.keptFiles.meter(sor);
+  try {
+    const pinned = await pinFile(deps.files, stream, { ...deps.limits, onStore: take });
+    return { pinned, countedBytes: pinned.fileBytes, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
 
 async function receiveUnverified(
   stream: Readable,
@@ -80,39 +89,74 @@ const batchImport = route(
   api.importAttributeValues,
   async ({ body, file, version, keepReply, ...circumstances }, deps) => {
     const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
-    const source = sourceOf(file, body);
-    const { job, answer } = await write(deps.db, async (tx) => {
-      await deps.keptFiles.lock(tx, sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
-      const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
-      if (body.columns !== undefined) await checkColumns(tx, sor, body.columns, parent);
-      const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
-        source,
-        sorId: sor.id,
-        version: body.columns === undefined ? (parent?.version ?? version) : 3,
-        skipEmail: body.skip_email,
-        dryRun: body.dry_run,
-        parentId: parent?.id ?? null,
-        rootId: parent && rootOf(parent),
-        saidAt: parent && saidAtOf(parent),
-        fileSettings: fileSettingsOf(body, parent),
-        columnMapping: body.columns ?? null,
-      });
-      await insertAuditEntry(tx, sor.entityId, {
-        actorKind: 'sor_key',
-        actorId: sor.id,
-        address: circumstances.address,
-        action: 'import',
-        subjectKind: 'import',
-        subject: accepted.identifier,
-        details: { sor: sor.identifier, bytes: accepted.file?.fileBytes ?? null, dryRun: body.dry_run },
-      });
-      return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
-    });
-    await startSoon(deps, circumstances.log, 'import', jobRefOf(job));
-    return answer;
+    const actor = { actorKind: 'sor_key', actorId: sor.id, address: circumstances.address } as const;
+    return acceptImport(deps, { sor, actor, body, file, version, keepReply, log: circumstances.log });
   },
   importUpload,
 );
+
+/** The same upload, of a user. */
+const importUploadWithToken: Upload<ReceivedFile> = {
+  ...importUpload,
+  async receive(stream, { sor_id }, { caller }, deps) {
+    if (typeof sor_id !== 'string') return refuseField('sor_id', 'is required, before the file');
+    return receiveMetered(stream, await requireSor(deps.db, caller!.entityId, sor_id), deps);
+  },
+};
+
+const importWithToken = route(
+  api.importWithToken,
+  async ({ body, file, version, keepReply, ...who }, deps) => {
+    const { entityId } = who.caller;
+    const sor = await requireSor(deps.db, entityId, body.sor_id);
+    return acceptImport(deps, { sor, actor: actorOf(who), body, file, version, keepReply, log: who.log });
+  },
+  importUploadWithToken,
+);
+
+type Acceptance = {
+  sor: { id: number; entityId: number; identifier: string };
+  actor: Pick<AuditEntry, 'actorKind' | 'actorId' | 'address'>;
+  body: Omit<api.NewImport, 'api_key'>;
+  file: ReceivedFile | undefined;
+  version: ApiVersion;
+  keepReply: KeepReply;
+  log: Circumstances['log'];
+};
+
+async function acceptImport(
+  deps: RouteDependencies,
+  { sor, actor, body, file, version, keepReply, log }: Acceptance,
+): Promise<{ jid: string; import_id: string }> {
+  const source = sourceOf(file, body);
+  const { job, answer } = await write(deps.db, async (tx) => {
+    await deps.keptFiles.lock(tx, sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
+    const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
+    if (body.columns !== undefined) await checkColumns(tx, sor, body.columns, parent);
+    const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
+      source,
+      sorId: sor.id,
+      version: body.columns === undefined ? (parent?.version ?? version) : 3,
+      skipEmail: body.skip_email,
+      dryRun: body.dry_run,
+      parentId: parent?.id ?? null,
+      rootId: parent && rootOf(parent),
+      saidAt: parent && saidAtOf(parent),
+      fileSettings: fileSettingsOf(body, parent),
+      columnMapping: body.columns ?? null,
+    });
+    await insertAuditEntry(tx, sor.entityId, {
+      ...actor,
+      action: 'import',
+      subjectKind: 'import',
+      subject: accepted.identifier,
+      details: { sor: sor.identifier, bytes: accepted.file?.fileBytes ?? null, dryRun: body.dry_run },
+    });
+    return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
+  });
+  await startSoon(deps, log, 'import', jobRefOf(job));
+  return answer;
+}
 
 /** Returns the import whose lines the parent's error file names. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
@@ -126,7 +170,7 @@ function saidAtOf({ receivedAt, saidAt, hasErrorColumns, columnMapping }: Import
 
 /** Returns the settings of an error file: numbers and dates as in the first file, UTF-8, its header's delimiter. */
 function fileSettingsOf(
-  { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: api.NewImport,
+  { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: Acceptance['body'],
   parent: Import | null,
 ): ImportFileSettings {
   const of = parent?.fileSettings;
@@ -165,7 +209,7 @@ async function checkColumns(
   if (twice !== undefined) refuseField('columns.attributes', `maps two columns to the attribute ${quote(twice)}`);
 }
 
-function sourceOf(file: ReceivedFile | undefined, body: api.NewImport): ImportSource {
+function sourceOf(file: ReceivedFile | undefined, body: Acceptance['body']): ImportSource {
   const { file_url: url, request_headers: headers } = body;
   if (file && url !== undefined) return refuseField('file_url', 'is given beside a file: send one of them');
   if (headers && url === undefined)
@@ -184,4 +228,4 @@ async function findParent(tx: Queryable, sor: { id: number; entityId: number }, 
   return parent;
 }
 
-export const batchImportRoutes: Route[] = [batchImport];
+export const batchImportRoutes: Route[] = [batchImport, importWithToken];

@@ -6,7 +6,7 @@ import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.t
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportFormat, templateRows } from '../../domain/imports/import-file.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
-import { findSorById, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import { findSorById, listSorNames, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { findFeedRequest } from '../../store/feed/feed-requests.ts';
 import {
@@ -21,13 +21,15 @@ import {
   findImportById,
   findImportByJob,
   type Import,
+  listImports,
   listRedrives,
   streamImports,
 } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { JsonText, bare, csvFile, streamedCsvFile, streamedResult, streamedRows } from '../http/reply.ts';
-import { type Route, route } from '../http/route.ts';
-import { findSorOfKey } from '../http/sor-key.ts';
+import { cursorPage } from '../http/page.ts';
+import { JsonText, bare, csvFile, type Reply, streamedCsvFile, streamedResult, streamedRows } from '../http/reply.ts';
+import { type ApiVersion, type Route, route } from '../http/route.ts';
+import { findSorOfKey, requireSor } from '../http/sor-key.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
 import { stageOf } from '../jobs/show-stage.ts';
 
@@ -37,6 +39,40 @@ const listImportJobs = route(api.listImports, async (who, { db, streamedLists })
   );
   return bare(await streamedRows('{"success":true,"result":{', members, () => '}}'));
 });
+
+const listSummaries = route(api.listImportSummaries, async ({ query, caller: { entityId } }, { db, settings }) => {
+  const { sor_id: sorId, state, open: isOpen, per_page: limit, cursor } = query;
+  const sor = sorId === undefined ? null : await requireSor(db, entityId, sorId);
+  const filter = { sorId: sor?.id, state, isOpen };
+  const found = await listImports(db, entityId, filter, cursor?.id ?? null, limit + 1);
+  const path = api.listImportSummaries.path;
+  const asked = { ...query, open: isOpen || undefined };
+  const { rows, next } = cursorPage(
+    settings,
+    path,
+    asked,
+    found.map((job) => ({ ...job, micros: 0 })),
+  );
+  const sors = await listSorNames(db, entityId, [...new Set(rows.map((job) => job.sorId))]);
+  return { imports: rows.map((job) => showSummary(job, sors.get(job.sorId) ?? null)), next };
+});
+
+function showSummary(job: Import & { settled: number }, sor: api.ImportSummary['sor']): api.ImportSummary {
+  const { url, bytes } = showSource(job);
+  return {
+    import_id: job.identifier,
+    state: job.state,
+    stage: stageOf(job),
+    dry_run: job.dryRun,
+    sor,
+    source: { url, bytes },
+    is_redrive: job.parentId !== null,
+    rows: showRowsAndOpen(job, job.settled),
+    received_at: job.receivedAt.toISOString(),
+    started_at: job.startedAt?.toISOString() ?? null,
+    ended_at: job.endedAt?.toISOString() ?? null,
+  };
+}
 
 const listImportErrors = route(api.listImportErrors, async ({ query, version, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
@@ -111,11 +147,22 @@ function toSeconds(time: Date): string {
 }
 
 const importTemplate = route(api.downloadImportTemplate, async ({ query, version }, deps) => {
-  const sor = await findSorOfKey(deps, query.sor_id, query.api_key);
-  const attributes = sor.disabled ? [] : await listCustomerAttributesOf(deps.db, sor.entityId, [sor.id]);
+  return templateOf(deps, await findSorOfKey(deps, query.sor_id, query.api_key), version);
+});
+
+const sorTemplate = route(api.downloadSorTemplate, async ({ params, caller: { entityId }, version }, deps) =>
+  templateOf(deps, await requireSor(deps.db, entityId, params.sor_identifier), version),
+);
+
+async function templateOf(
+  { db }: { db: Queryable },
+  sor: SystemOfRecord & { entityId: number },
+  version: ApiVersion,
+): Promise<Reply> {
+  const attributes = sor.disabled ? [] : await listCustomerAttributesOf(db, sor.entityId, [sor.id]);
   const keys = attributes.filter(({ disabled }) => !disabled).map(({ key }) => key);
   return csvFile(`template-${sor.identifier}`, templateRows(version === 3 ? 'v3' : 'v2', keys));
-});
+}
 
 const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
@@ -147,10 +194,12 @@ async function* eachRow(errors: AsyncIterable<StoredImportError>, format: Column
 
 export const importRoutes: Route[] = [
   listImportJobs,
+  listSummaries,
   listImportErrors,
   viewImport,
   cancelAnImport,
   importTemplate,
+  sorTemplate,
   readErrorsFile,
 ];
 
@@ -206,7 +255,7 @@ export function showImportProgress(
     failure,
     internal_error: internalError,
     defect: job.file?.sourceDefect ?? null,
-    rows: { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - job.cellsEmpty - settled) },
+    rows: showRowsAndOpen(job, settled),
     errors_by_type: job.errorsByType,
     suspicious_ids: job.suspiciousIds,
     similar_ids: job.similarIds === null ? null : { count: job.similarIds, examples: job.similarIdLines ?? [] },
@@ -229,6 +278,10 @@ export function showImportProgress(
 
 function showRows({ rowsIn, rowsOk, rowsIgnored, rowsFailed }: Import): api.RowCounts {
   return { read: rowsIn, ok: rowsOk, ignored: rowsIgnored, failed: rowsFailed };
+}
+
+function showRowsAndOpen(job: Import, settled: number): api.ImportProgress['rows'] {
+  return { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - job.cellsEmpty - settled) };
 }
 
 function showFormat({ fileFormat, fileSettings }: Import): api.ImportProgress['file'] {

@@ -1,6 +1,5 @@
 /** The routes that report on an app's calls: live calls, refused calls, counts, crashes. */
 
-import { writeListCursor } from '../../api/core/page.ts';
 import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
@@ -15,7 +14,7 @@ import {
 } from '../../store/tracking/call-reports.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
-import { rowsOf, showPage } from '../http/page.ts';
+import { cursorPage, rowsOf, showPage } from '../http/page.ts';
 import { noContent } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
@@ -41,19 +40,11 @@ const listRefused = route(
         query.per_page + 1,
       );
     });
-    const shown = found.slice(0, query.per_page);
-    const path = `${settings.publicUrl}/api/apps/${params.app_identifier}/refused_calls`;
-    const next = shown.length < found.length ? `${path}?${nextQuery(query, shown.at(-1)!)}` : null;
-    return { refused_calls: shown.map(showRefused), next };
+    const path = `/api/apps/${params.app_identifier}/refused_calls`;
+    const { rows, next } = cursorPage(settings, path, query, found);
+    return { refused_calls: rows.map(showRefused), next };
   },
 );
-
-function nextQuery(query: Record<string, string | number | undefined>, last: StoredRefusedCall): URLSearchParams {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
-  parameters.set('cursor', writeListCursor(last));
-  return parameters;
-}
 
 function showRefused({
   receivedAt,

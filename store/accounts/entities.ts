@@ -133,6 +133,19 @@ export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: nu
   return rows.map((row) => toEntity(secrets, row));
 }
 
+/** Lists the same entities without their keys. */
+export async function listEntityNamesOf(
+  db: Queryable,
+  userId: number,
+): Promise<Pick<Entity, 'id' | 'identifier' | 'name' | 'active'>[]> {
+  const { rows } = await db.query<Pick<Entity, 'id' | 'identifier' | 'name' | 'active'>>(
+    `SELECT e.id, e.identifier, e.name, e.active FROM entities e JOIN memberships m ON m.entity_id = e.id
+     WHERE m.user_id = $1 ORDER BY e.id`,
+    [userId],
+  );
+  return rows;
+}
+
 function toEntity(secrets: Secrets, { qaApiKey, prodApiKey, ...entity }: Entity): Entity {
   return {
     ...entity,

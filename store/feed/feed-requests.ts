@@ -70,18 +70,34 @@ export async function insertFeedRequests(
   return identifiers;
 }
 
+const FEED_REQUESTS = `SELECT id, identifier, sor_id, version, received_at, done_at, values_in,
+    coalesce(values_ok, 0) AS values_ok, coalesce(values_ignored, 0) AS values_ignored,
+    coalesce(values_failed, 0) AS values_failed, coalesce(suspicious_ids, 0) AS suspicious_ids
+  FROM feed_requests WHERE entity_id = $1`;
+
 export async function findFeedRequest(
   db: Queryable,
   entityId: number,
   identifier: string,
 ): Promise<FeedRequest | null> {
-  return readRow(
+  return readRow(await db.query(`${FEED_REQUESTS} AND identifier = $2`, [entityId, identifier]));
+}
+
+export type FeedRequestFilter = { sorId?: number | undefined; hasErrors?: boolean };
+
+/** Lists requests of the JSON feed, newest first, or those before the one with this id. Uses the primary key. */
+export async function listFeedRequests(
+  db: Queryable,
+  entityId: number,
+  { sorId, hasErrors = false }: FeedRequestFilter,
+  before: number | null,
+  limit: number,
+): Promise<FeedRequest[]> {
+  return readRows(
     await db.query(
-      `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, coalesce(values_ok, 0) AS values_ok,
-       coalesce(values_ignored, 0) AS values_ignored, coalesce(values_failed, 0) AS values_failed,
-       coalesce(suspicious_ids, 0) AS suspicious_ids
-     FROM feed_requests WHERE entity_id = $1 AND identifier = $2`,
-      [entityId, identifier],
+      `${FEED_REQUESTS} AND ($2::integer IS NULL OR sor_id = $2) AND ($3::bigint IS NULL OR id < $3)
+       AND (NOT $4 OR values_ignored + values_failed > 0) ORDER BY id DESC LIMIT $5`,
+      [entityId, sorId ?? null, before, hasErrors, limit],
     ),
   );
 }

@@ -10,6 +10,7 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
+import { settledRows } from './import-errors.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 import { sealSource } from './import-source.ts';
 import type { PinnedFile, StoredFile } from './pin-file.ts';
@@ -216,6 +217,30 @@ export async function* streamImports(
       ),
     );
   }
+}
+
+export type ImportFilter = { sorId?: number | undefined; state?: ImportState | undefined; isOpen?: boolean };
+
+/** Lists imports, newest first, before the one with this id; with the number of rows that a re-drive has settled. */
+export async function listImports(
+  db: Queryable,
+  entityId: number,
+  { sorId, state, isOpen = false }: ImportFilter,
+  before: number | null,
+  limit: number,
+): Promise<(Import & { settled: number })[]> {
+  const rows = readRows<ImportColumns & { settled: number }>(
+    await db.query(
+      `SELECT i.*, s.settled FROM (${IMPORTS} WHERE j.entity_id = $1) i
+     CROSS JOIN LATERAL (SELECT ${settledRows('i.entity_id', 'i.id')}::bigint AS settled) s
+     WHERE ($2::integer IS NULL OR i.sor_id = $2) AND ($3::text IS NULL OR i.state = $3)
+       AND ($4::bigint IS NULL OR i.id < $4)
+       AND (NOT $5 OR NOT i.dry_run AND i.rows_ignored + i.rows_failed - i.cells_empty > s.settled)
+     ORDER BY i.id DESC LIMIT $6`,
+      [entityId, sorId ?? null, state ?? null, before, isOpen, limit],
+    ),
+  );
+  return rows.map(({ settled, ...columns }) => ({ ...toImport(columns), settled }));
 }
 
 /** Lists the imports that re-drive this one's errors, oldest first, without dry runs. */

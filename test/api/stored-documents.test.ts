@@ -29,8 +29,9 @@ const BOUNDED_OTHERWISE: Record<string, string> = {
   'inviteUser.enable, updateUser.enable': 'has rights by name, and flags',
   'inviteUser.password, updateUser.password': 'is refused',
   'feedAttributeValues.customer_attribute_values': 'waits until it is merged: bytes kept are counted',
-  'importAttributeValues.file_url': 'has the length of an address: sourceUrlError',
-  'importAttributeValues.request_headers': 'has the size of headers: requestHeadersError',
+  'importAttributeValues.file_url, importWithToken.file_url': 'has the length of an address: sourceUrlError',
+  'importAttributeValues.request_headers, importWithToken.request_headers':
+    'has the size of headers: requestHeadersError',
   'sendMessages.messages, sendPushMessages.messages': 'a row each, whose values have a bound: templateVars',
 };
 const listed = Object.keys(BOUNDED_OTHERWISE).flatMap((names) => names.split(', '));

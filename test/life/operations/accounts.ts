@@ -21,6 +21,26 @@ export const accountOperations: LifeOperations = {
       return { item, headers: { authorization: `Token ${item.id}` } };
     },
   },
+  openSession: {
+    call: ({ entity }) => ({
+      body: { ...ADMIN, entity: entity.identifier },
+      headers: { 'sec-fetch-site': 'same-origin', 'x-millrace-console': '1' },
+    }),
+    expects: 'ok',
+  },
+  viewSession: { call: () => ({}), expects: 'ok' },
+  switchSession: call((draw) => {
+    const item = draw.spare('session');
+    return { item, headers: { authorization: `Token ${item.id}` }, body: { entity: draw.entity.identifier } };
+  }),
+  endSession: {
+    ...remove('session'),
+    call(draw) {
+      const item = draw.spare('session');
+      item.isGone = true;
+      return { item, headers: { authorization: `Token ${item.id}` } };
+    },
+  },
   viewUser: read('user'),
   inviteUser: make({ kind: 'invitation', id: ({ identifier }: { identifier: string }) => identifier }, (draw) => ({
     body: { email: `colleague-${draw.life.nextOrdinal()}@example.com`, enable: { sor_manage: true } },

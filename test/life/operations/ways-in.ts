@@ -99,6 +99,20 @@ const importAttributeValues: LifeOperation = {
   },
 };
 
+/** The same of a user, whose token stands for the key. */
+const importWithToken: LifeOperation = {
+  ...importAttributeValues,
+  weight: 4,
+  async call(draw) {
+    const call = await importAttributeValues.call(draw);
+    const fields = Object.entries(call.body as object).filter(([name]) => name !== 'api_key');
+    const own = { ...call, body: Object.fromEntries(fields) };
+    const rows = written.get(call);
+    if (rows) written.set(own, rows);
+    return own;
+  },
+};
+
 const TABLE_COLUMNS = { customer: 'who', attributes: { plan: 'plan', points: 'score' } };
 
 function tableOf(draw: Draw, rows: Written): string {
@@ -156,6 +170,10 @@ function checkImport(answer: Answer, { entity }: Draw, { item }: Call): void {
 
 export const wayInOperations: LifeOperations = {
   importAttributeValues,
+  importWithToken,
+  listImportSummaries: list((draw) => ({ query: draw.chance(0.5) ? { open: true } : {} })),
+  listFeedRequests: list((draw) => ({ query: draw.chance(0.5) ? { with_errors: true } : {} })),
+  downloadSorTemplate: { call: ({ entity: { sor } }) => ({ params: { sor_identifier: sor.identifier } }) },
   listImportErrors: read('import', (draw, { id }) => ({
     query: { import_id: id, ...(draw.chance(0.5) ? { open: true } : {}) },
   })),

@@ -164,3 +164,27 @@ describe('POST /api/attribute_values', () => {
     },
   );
 });
+
+it('requests are listed newest first with their counts, in pages, and by their errors', async () => {
+  const own = await makeWorld(store);
+  const plan = own.attributes['plan']!;
+  const sent: string[] = [];
+  for (const values of [[value()], [{ ...value(), attribute_key: 'unknown' }, value('silver')]])
+    sent.push(((await sendFeed(server.app, own, values)).json() as { result: { requestId: string } }).result.requestId);
+  expect(plan.key).toBe('plan');
+  const list = async (query: string) =>
+    (await server.call('GET', `/api/attribute_values/feeds?${query}`, { token: own.token })).body.result;
+  const [good, bad] = sent;
+  const page = await list('per_page=1');
+  expect(page.feed_requests).toMatchObject([{ request_id: bad, state: 'accepted', sor: { name: own.sor.name } }]);
+  expect(await list(new URL(page.next).search.slice(1))).toMatchObject({
+    feed_requests: [{ request_id: good }],
+    next: null,
+  });
+  expect((await list('with_errors=true')).feed_requests).toEqual([]);
+  const log = { info() {}, warn() {}, error() {} };
+  await mergeFeed({ ...store, log, ...createMetrics(), batchRecords: 10, boundary: () => {} }, own.entity.id);
+  expect((await list('with_errors=true')).feed_requests).toMatchObject([
+    { request_id: bad, state: 'finished', values: { in: 2, ok: 1, ignored: 1, failed: 0 } },
+  ]);
+});

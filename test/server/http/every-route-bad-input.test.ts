@@ -205,6 +205,8 @@ const TAKEN = new Set([
   ...['empty', 'long', 'unknown', 'NUL'].flatMap((kind) => [
     `GET /api/attention query.per_page: ${kind}`,
     `GET /api/audit_log query.per_page: ${kind}`,
+    `GET /api/attribute_values/imports query.per_page: ${kind}`,
+    `GET /api/attribute_values/feeds query.per_page: ${kind}`,
     `GET /api/apps/:app_identifier/refused_calls query.per_page: ${kind}`,
     `GET /api/apps/:app_identifier/ingestion query.days: ${kind}`,
     `GET /api/apps/:app_identifier/live query.after: ${kind}`,
@@ -379,7 +381,7 @@ function sampleOfTaken(route: Route): Promise<Sample> {
 
 /** What is refused changes nothing, but for the counting of wrong passwords. */
 function sampleFor(route: Route): Promise<Sample> {
-  return route.path === '/api/login' ? makeSample(store, route) : untouched(store, route);
+  return ['/api/login', '/api/session'].includes(route.path) ? makeSample(store, route) : untouched(store, route);
 }
 
 describe('bad input', () => {

@@ -27,6 +27,7 @@ describe('every POST', () => {
     expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf)).toEqual([
       'POST /api/login',
       'POST /api/logout',
+      'POST /api/session',
       'POST /api/funnels/quick_stats',
       'POST /api/funnels/explore',
       'POST /api/segments/preview',

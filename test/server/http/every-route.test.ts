@@ -19,6 +19,7 @@ import { testServer } from './test-server.ts';
  */
 const OPEN = {
   'POST /api/login': 'none',
+  'POST /api/session': 'none',
   'GET /.well-known/jwks.json': 'none',
   'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': 'none',
   'GET /api/files/:file_identifier': 'none',
@@ -300,6 +301,9 @@ describe('every route', () => {
       // Each entry of this list is for those who may see its object.
       'GET /api/attention',
       'POST /api/logout',
+      'GET /api/session',
+      'PUT /api/session',
+      'DELETE /api/session',
       // Without the right crashes_view these are the 404 of a crash that one may not see.
       'GET /api/crashes/:crash_identifier/occurrences',
       'GET /api/crashes/:crash_identifier/export_occurrences',

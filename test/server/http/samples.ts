@@ -152,11 +152,18 @@ function sampleSteps({ app, entity }: Sample) {
   return [{ match_name: [name], match_details: [{ plan: 'gold' }] }];
 }
 
+/** As a browser sends requests of the console's scripts. */
+export const OF_CONSOLE = { 'sec-fetch-site': 'same-origin', 'x-millrace-console': '1' };
+
 /** A good call of each route in a world. A new route joins with a line here. */
 export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /.well-known/jwks.json': () => ({}),
   'POST /api/login': ({ user, password }) => ({ body: { email: user.email, password } }),
   'POST /api/logout': () => ({}),
+  'POST /api/session': ({ user, password }) => ({ body: { email: user.email, password }, headers: OF_CONSOLE }),
+  'GET /api/session': () => ({}),
+  'PUT /api/session': ({ entity }) => ({ body: { entity: entity.identifier } }),
+  'DELETE /api/session': () => ({}),
   'GET /api/system_of_records': () => ({ query: { type: 'custom' } }),
   'GET /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'POST /api/system_of_records': () => ({ body: { name: 'Another' } }),
@@ -212,6 +219,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     query: { customer_id_type: 'user_id' },
   }),
   'GET /api/attribute_values/template': (own) => ({ query: { sor_id: own.sor.identifier, api_key: own.apiKey } }),
+  'GET /api/system_of_records/:sor_identifier/template': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'GET /api/attribute_values/imports': (own) => ({ query: { sor_id: own.sor.identifier, open: 'true' } }),
+  'POST /api/attribute_values/imports': () => ({ file: FILE }),
+  'GET /api/attribute_values/feeds': (own) => ({ query: { sor_id: own.sor.identifier } }),
   'POST /api/attribute_values/imports/:import_id/cancel': (own) => ({ params: { import_id: own.importId } }),
   'GET /api/attribute_values/imports/:import_id/errors.csv': (own) => ({ params: { import_id: own.importId } }),
   'POST /api/attribute_values/batch_import': () => ({ file: FILE }),

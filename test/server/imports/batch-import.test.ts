@@ -95,6 +95,24 @@ describe('an upload', () => {
     expect(rows).toEqual([{ actor_kind: 'sor_key', actor_id: world.sor.id, action: 'import' }]);
   });
 
+  test('of a user needs no key, and the audit log names the user', async () => {
+    const path = '/api/attribute_values/imports';
+    const upload = (parts: [string, string | Buffer][], token = world.token) =>
+      server.call('POST', path, { token, ...webForm(parts) });
+    const sor: [string, string] = ['sor_id', world.sor.identifier];
+    const { job, stored } = await importOf(await upload([sor, ['dry_run', 'true'], ['file', CSV]]));
+    expect([stored, job.sorId, job.dryRun]).toEqual([CSV, world.sor.id, true]);
+    const { rows } = await store.db.query('SELECT actor_kind, actor_id FROM audit_log WHERE subject = $1', [
+      job.identifier,
+    ]);
+    expect(rows).toEqual([{ actor_kind: 'user', actor_id: world.user.id }]);
+    const late = await upload([['file', CSV], sor]);
+    expect([late.status, late.body.error_message]).toEqual([400, 'sor_id: is required, before the file']);
+    const stranger = await makeWorld(store);
+    expect((await upload([sor, ['file', CSV]], stranger.token)).status).toBe(404);
+    expect(await kept()).toHaveLength(keptBefore.length + 1);
+  });
+
   test('whose workflow cannot be started is accepted all the same', async () => {
     const down = await testServer(store, {
       startJob: async () => {

@@ -21,6 +21,8 @@ describe('the template of an import', () => {
     expect(v2.text).toBe(`user_id,attribute_key,value\n${KEYS.map((key) => `,${key},\n`).join('')}`);
     const v3 = await template(world, { v3: true });
     expect(v3.text).toBe(`user_id,attribute_key,value,action_type\n${KEYS.map((key) => `,${key},,\n`).join('')}`);
+    const path = `/api/system_of_records/${world.sor.identifier}/template`;
+    expect((await server.call('GET', path, { token: world.token, v3: true })).text).toBe(v3.text);
   });
 
   test('quotes a key that needs it, and leaves out what is disabled', async () => {

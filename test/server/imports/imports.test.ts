@@ -69,6 +69,50 @@ test('import jobs are listed with their start, to their entity alone', async () 
   expect((await get('import_jobs', { token: stranger.token })).body.result).toEqual({});
 });
 
+test('imports are listed newest first with state and counts, in pages, by state, SoR and open rows', async () => {
+  const own = await makeWorld(store);
+  const jobs: Import[] = [];
+  for (let n = 0; n < 3; n += 1) jobs.push(await insertUpload(store.db, store, own));
+  const [first, second, third] = jobs as [Import, Import, Import];
+  const list = async (query: string) => {
+    const { status, body } = await get(`imports?${query}`, { token: own.token });
+    expect(status).toBe(200);
+    return body.result as { imports: { import_id: string; rows: unknown }[]; next: string | null };
+  };
+  const idsOf = ({ imports }: { imports: { import_id: string }[] }) => imports.map(({ import_id }) => import_id);
+  await write(store.db, async (tx) => {
+    const { generation } = (await claimImport(tx, own.entity.id, first.id, 'run'))!;
+    const ref = { entityId: own.entity.id, importId: first.id, generation, lane: 0 };
+    const counts = { rowsIn: 5, rowsOk: 2, rowsIgnored: 1, rowsFailed: 2, suspiciousIds: 0, errorsByType: {} };
+    await updateImportLane(tx, ref, { ...counts, cellsEmpty: 0, cellsUnnamed: 0, nextOffset: 10, nextLine: 7 });
+  });
+  const all = await list('');
+  expect(idsOf(all)).toEqual([third, second, first].map(({ identifier }) => identifier));
+  expect(all.next).toBeNull();
+  expect(all.imports[2]).toEqual({
+    import_id: first.identifier,
+    state: 'running',
+    stage: null,
+    dry_run: false,
+    sor: { name: own.sor.name, identifier: own.sor.identifier, type: 'custom' },
+    source: { url: null, bytes: expect.any(Number) },
+    is_redrive: false,
+    rows: { read: 5, ok: 2, ignored: 1, failed: 2, open: 3 },
+    received_at: first.receivedAt.toISOString(),
+    started_at: expect.any(String),
+    ended_at: null,
+  });
+  expect(idsOf(await list('state=running'))).toEqual([first.identifier]);
+  expect(idsOf(await list('open=true'))).toEqual([first.identifier]);
+  const page = await list(`per_page=2&sor_id=${own.sor.identifier}`);
+  expect(idsOf(page)).toEqual([third.identifier, second.identifier]);
+  const next = new URL(page.next!);
+  expect(next.searchParams.get('sor_id')).toBe(own.sor.identifier);
+  expect(await list(next.search.slice(1))).toMatchObject({ imports: [{ import_id: first.identifier }], next: null });
+  expect((await get('imports?sor_id=unknown', { token: own.token })).status).toBe(404);
+  expect((await get('imports?cursor=x', { token: own.token })).status).toBe(400);
+});
+
 describe('import errors', () => {
   const shown = {
     customer_id: personId(1),
