@@ -46,7 +46,10 @@ export function calledOperationsModule(contract: object): string {
     ' */',
     'export const CALLED_OPERATIONS = `',
     ...calledOperations(contract).map(lineOf),
-    "`.trim().split('\\n').map(readLine);",
+    '`',
+    '  .trim()',
+    "  .split('\\n')",
+    '  .map(readLine);',
     '',
   ].join('\n');
 }

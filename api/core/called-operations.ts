@@ -276,4 +276,7 @@ viewSystemOfRecord GET /api/system_of_records/:sor_identifier token
 viewUser GET /api/users/:user_id token
 viewWalletLanguages GET /api/apps/:app_identifier/data_wallet/settings token
 withdrawInvitation DELETE /api/invitations/:invitation_id token
-`.trim().split('\n').map(readLine);
+`
+  .trim()
+  .split('\n')
+  .map(readLine);
