@@ -26,10 +26,7 @@ type ComparisonOperator =
   | 'contains_any'
   | 'contains_all';
 
-/**
- * A comparison: the filter finds people with such a value, or with `isNegated` all others. Without values only `is_set`
- * finds any.
- */
+/** A comparison: the filter finds people with such a value, or with `isNegated` all others. */
 export type Comparison = { type: ComparedType; operator: ComparisonOperator; isNegated: boolean; values: string[] };
 
 /** Operators that find the people another operator does not find. */

@@ -10,10 +10,7 @@ const MAX_DAYS = 731;
 
 const MIDNIGHT = 'must be a midnight in UTC, in seconds since the epoch, such as 1793491200';
 
-/**
- * Reads the days from `sd` to `ed`, both included: midnights in UTC, in seconds since the epoch. Null without both.
- * Refuses one without the other as the reference says (reference: Data exports, 4), and other errors by field.
- */
+/** Reads the days from `sd` to `ed`, both included, as seconds of UTC midnights (reference: Data exports, 4). */
 export function readDayPeriod({ sd, ed }: { sd?: string | undefined; ed?: string | undefined }): DayPeriod | null {
   if (sd === undefined && ed === undefined) return null;
   if (sd === undefined) return refuse(404, '400', 'Missing start date');

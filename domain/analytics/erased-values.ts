@@ -4,10 +4,7 @@ import { isNegation } from './comparison.ts';
 import type { FunnelStep } from './funnel.ts';
 import { eachFilter, type SegmentFilter, type SegmentFilters } from './segment-filters.ts';
 
-/**
- * The effect of removed values. `narrowed`: the filters find fewer people. `widened`: they would find people that they
- * left out before, so they find no person until staff write them anew.
- */
+/** The effect of removed values; filters that it would widen find no person until staff write them anew. */
 export type Erasure = { is: 'narrowed' } | { is: 'widened'; failure: string };
 
 /** The segments and funnels that filters name; null if unknown. */

@@ -36,10 +36,7 @@ function detailValues({ match_details: details = [] }: Detailed): FilterValue[] 
   return details.flatMap(valuesOf);
 }
 
-/**
- * Returns the filters without some values, which it counts in `values_erased` of their filter or step. Removes an
- * object of `match_details` as a whole: without one of its members it would match more.
- */
+/** Returns the filters without some values; removes an object of `match_details` as a whole, which narrows them. */
 export function removeFilterValues(stored: StoredFilters, isRemoved: (value: FilterValue) => boolean): StoredFilters {
   if (Array.isArray(stored)) return stored.map((step) => withoutDetails(step, isRemoved));
   return { ...stored, blocks: stored.blocks.map((block) => withoutValues(block, isRemoved)) };

@@ -3,20 +3,14 @@
 /** The event that a step matches, by app and name; log type 0 is any (reference: Funnel). */
 export type MatchName = { app_id: string; log_type: 0 | 1 | 2 | 3; log_name: string };
 
-/**
- * A step. Its events have one of the names and, if there are details, all pairs of one of these objects.
- * `values_erased`: number of objects that erasures removed.
- */
+/** A step of a funnel; `values_erased`: number of `match_details` objects that erasures removed. */
 export type FunnelStep = {
   match_name: MatchName[];
   match_details?: DetailPairs[] | undefined;
   values_erased?: number | undefined;
 };
 
-/**
- * Returns the objects one of which an event's detail must hold; an empty list: any detail; null: erasures removed all
- * objects.
- */
+/** Returns the objects one of which an event must hold; empty: any detail; null: erasures removed all. */
 export function detailsOf({
   match_details: details = [],
   values_erased: erased = 0,
@@ -79,10 +73,7 @@ export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonl
 /** For a two-sided interval of 95 % of a normal distribution. */
 const Z_95 = 1.96;
 
-/**
- * Returns the error of a step's number of people, with 95 % certainty, if `counted` people of a sample of one in
- * `oneIn` completed it. Each person is in the sample by chance, so `counted` has a binomial distribution.
- */
+/** Returns the error of a step's count with 95 % certainty, from a sample of one person in `oneIn` (binomial). */
 export function sampleError(counted: number, oneIn: number): number {
   return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));
 }

@@ -80,10 +80,7 @@ export type ListField<List extends UsageListName> = (typeof LIST_FIELDS)[List][n
 
 const GROUPED_DAYS = 60;
 
-/**
- * Returns from when events are grouped: 60 days before the end, or before now, unless a later moment is given
- * (reference: Events).
- */
+/** Returns from when events are grouped: by default 60 days before the end (reference: Events). */
 export function groupedSince(since: Date | undefined, until: Date | undefined, now: Date): Date {
   const earliest = (until ?? now).getTime() - GROUPED_DAYS * DAY_MS;
   return new Date(Math.max(since?.getTime() ?? earliest, earliest));
@@ -97,10 +94,7 @@ export const FIELD_FORMS: Readonly<Record<string, string>> = {
   'segments:description': 'segments',
 };
 
-/**
- * Members of a device's segments in lists: the id always, others by their form (reference: Event, session, device,
- * location).
- */
+/** Members of a device's segments in lists (reference: Event, session, device, location). */
 export type SegmentMember = 'segment_id' | 'name' | 'description';
 
 const SEGMENT_FORMS: Readonly<Record<string, SegmentMember>> = {

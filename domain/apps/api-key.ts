@@ -1,10 +1,7 @@
 const MIN_CHARS = 8;
 const MAX_CHARS = 256;
 
-/**
- * Returns the error of an app's key, or undefined (reference: API key). SDKs send it as the user of HTTP's Basic
- * scheme, which can't hold a colon (RFC 7617), so only these characters are allowed.
- */
+/** Returns the error of an app's key; Basic authentication allows no colon (RFC 7617; reference: API key). */
 export function apiKeyError(key: string): string | undefined {
   if (key.length < MIN_CHARS) return `must have at least ${MIN_CHARS} characters`;
   if (key.length > MAX_CHARS) return `must have at most ${MAX_CHARS} characters`;

@@ -40,10 +40,7 @@ export function languageLabel(code: string): string {
   return OWN_LABELS.get(code) ?? english.of(code)!;
 }
 
-/**
- * Returns the code that was probably meant, for texts such as `EN`, `en-US` or `en_US`; for a withdrawn code its
- * successor.
- */
+/** Returns the code that was probably meant by texts such as `EN` or `en_US`, or a withdrawn code's successor. */
 export function closestLanguage(given: string): string | null {
   const primary = given.trim().toLowerCase().split(/[-_]/, 1)[0]!;
   return isLanguage(primary) ? primary : (WITHDRAWN.get(primary) ?? null);

@@ -1,7 +1,4 @@
-/**
- * When an app sends no push: from one minute of the day to another, maybe on the next day. `timezone` is null for the
- * app's own.
- */
+/** When an app sends no push: from one minute of the day to another; `timezone` null: the app's own. */
 export type QuietHours = { start: number; end: number; timezone: string | null };
 
 const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;

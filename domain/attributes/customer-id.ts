@@ -47,10 +47,7 @@ export function isSuspiciousId(customerId: string): boolean {
   return isWordForNothing(customerId) || WAS_NUMBER.test(customerId);
 }
 
-/**
- * Returns what is wrong with the customer id of an incoming value or call. Refuses white space at either end and
- * invisible characters, because a reader cannot see them. Older ids that have them are still found.
- */
+/** Returns the error of an incoming customer id: it may have no outer white space and no invisible characters. */
 export function newCustomerIdError(customerId: string): string | undefined {
   if (PLAIN.test(customerId)) return undefined;
   const [invisible] = INVISIBLE.exec(customerId) ?? [];
@@ -65,10 +62,7 @@ function codeOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/**
- * Returns what is wrong with a customer id, or undefined. A valid id has 1 to 256 Unicode code points, without control
- * characters and halves of surrogate pairs.
- */
+/** Returns the error of a customer id: 1 to 256 code points, no control characters, no halves of surrogates. */
 export function customerIdError(customerId: string): string | undefined {
   if (customerId === '') return 'the customer id is empty';
   if (isLongerThan(customerId, MAX_CODE_POINTS)) return `the customer id has over ${MAX_CODE_POINTS} characters`;

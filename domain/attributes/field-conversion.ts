@@ -27,10 +27,7 @@ type TextConversion = (text: string, value: Json) => Converted;
 export const TRUE: readonly string[] = ['true', 'yes', '1', 't', 'y', 'on'];
 export const FALSE: readonly string[] = ['false', 'no', '0', 'f', 'n', 'off'];
 
-/**
- * Prepares a conversion that `mappingErrors` accepts. null and values of the right type stay as they are. Other values
- * are read from their trimmed text; an empty text is EMPTY_VALUE.
- */
+/** Prepares a conversion that `mappingErrors` accepts: null and values of the right type stay as they are. */
 export function prepareConversion(conversion: Conversion): (value: Json) => Converted {
   if (conversion.as === 'string') return toText;
   const convertText = textConversion(conversion);
@@ -120,10 +117,7 @@ function toSet({ separator = ';' }: Extract<Conversion, { as: 'set' }>): TextCon
   };
 }
 
-/**
- * `format`: Luxon's tokens, `unix` (seconds since 1970) or `unix_ms`; by default the form of Date and Datetime
- * attributes. `zone`: an IANA name, by default UTC.
- */
+/** `format`: Luxon's tokens, `unix` (seconds) or `unix_ms`; `zone`: an IANA name, by default UTC. */
 type DateConversion = { as: 'date' | 'datetime'; format?: string; zone?: string };
 
 /**
@@ -186,10 +180,7 @@ function readUnix(text: string, decimals: number): WrittenTime | undefined {
 const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
 const LONGEST_FORMAT = 100;
 
-/**
- * Returns a reader of texts in a format of Luxon's tokens, in English. Check the format with `formatError` first: Luxon
- * takes missing parts from today.
- */
+/** Returns a reader of texts in a checked format (`formatError`): Luxon would take missing parts from today. */
 function formatReader(format: string): (text: string) => WrittenTime | undefined {
   const parser = DateTime.buildFormatParser(format);
   const units = unitsOf(format);
@@ -366,10 +357,7 @@ const STRFTIME: Record<string, string> = {
   T: 'HH:mm:ss',
 };
 
-/**
- * Returns the probable format in Luxon's tokens for one of Moment, Java, strftime or the wrong case, such as
- * `dd/MM/yyyy` for `DD/MM/YYYY`. The suggestion is not checked.
- */
+/** Suggests Luxon's tokens for a format of Moment, Java or strftime, such as `dd/MM/yyyy`; not checked. */
 function suggestDateFormat(format: string): string {
   if (format.includes('%'))
     return format.replace(/%-?([A-Za-z])/g, (whole, letter: string) => STRFTIME[letter] ?? whole);

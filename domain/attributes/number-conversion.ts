@@ -16,10 +16,7 @@ const SEPARATORS = { ',': /[.\s]/g, '.': /[,\s]/g };
 
 type Reading = { ok: true; value: number | string } | Exclude<NumberReading, { ok: true }>;
 
-/**
- * Returns a reader of texts into numbers, or into numeric texts where a double loses digits. The limits are those of a
- * Number. A text with wrong groups is refused: 1.5 is no number where the comma is the decimal separator.
- */
+/** Returns a reader of texts into numbers, or numeric texts where a double loses digits; refuses wrong groups. */
 export function numberReader({ decimal }: NumberConversion): (text: string) => Reading {
   return (text) => {
     const plain = decimal === undefined ? text : toPlain(text, decimal);

@@ -57,10 +57,7 @@ export function sorDeleted(customerId?: string, key?: string): RefusedRow {
   return refused('EMPTY_SOR', 'the System of Record was deleted after this was accepted', customerId, key);
 }
 
-/**
- * Returns the row's attribute, or the first error in this order: customer id, key empty or too long, unknown key,
- * attribute or SoR disabled.
- */
+/** Returns the row's attribute, or its first error: customer id, key, unknown, then disabled. */
 export function findAttribute(customerId: string, key: string, rules: AttributeRules): ImportAttribute | RefusedRow {
   const idError = newCustomerIdError(customerId);
   if (idError !== undefined) return refused('INVALID_CUSTOMER_ID', idError, customerId, key);

@@ -4,10 +4,7 @@ import { elementText, scalarText } from './json-value.ts';
 /** Types that an attribute may have had before it became a String. */
 export type WidenedFrom = Exclude<ScalarType, 'String'>;
 
-/**
- * Returns whether a value turns an attribute of guessed type into a String: the type refuses the value and a String
- * takes it. A Set stays one, because a scalar becomes its only element.
- */
+/** Returns whether a value turns an attribute of guessed type into a String; a Set stays a Set. */
 export function widensType(type: ValueType, value: unknown): type is WidenedFrom {
   if (type === 'String' || type === 'Set') return false;
   const text = Array.isArray(value) ? joinedText(value) : elementText(value);

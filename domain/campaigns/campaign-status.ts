@@ -30,10 +30,7 @@ export const STATUS_NAMES: Record<CampaignStatus, string> = {
 export const REACH_STATES = ['none', 'computing', 'counted'] as const;
 type ReachState = (typeof REACH_STATES)[number];
 
-/**
- * Returns the state of the reach. Only a classic campaign counts its audience; a draft, or one that ended before its
- * audience was found, has none.
- */
+/** Returns the state of the reach; only a classic campaign counts its audience. */
 export function reachStateOf({
   type,
   status,

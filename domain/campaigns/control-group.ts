@@ -11,10 +11,7 @@ export const OUTCOME_DAYS = 7;
 
 const WHOLE = 100;
 
-/**
- * Returns whether a person (`personOf`) is in the group. It depends on a hash of the person, not on a list: a person
- * stays in the group for all campaigns, also when the share grows.
- */
+/** Returns whether a person is in the group, by a hash: they stay in it for all campaigns, also when it grows. */
 export function isInControlGroup({ percent, salt }: ControlGroup, person: string): boolean {
   return percent > 0 && spreadHash(`control group/${salt}/${person}`) % WHOLE < percent;
 }

@@ -58,10 +58,7 @@ type PlannedSend = {
 
 type SendPlan = { sends: PlannedSend[]; hasMore: boolean };
 
-/**
- * Returns the first `limit` sends from `from` on, in order of time. Zones with the same moment, or window, share an
- * entry. The cost grows with zones and `limit`, not with the length of the campaign.
- */
+/** Returns the first `limit` sends from `from` on, in order of time; zones with the same moment share an entry. */
 export function sendPlan(
   schedule: SendSchedule,
   audience: readonly ZoneDevices[],

@@ -29,10 +29,7 @@ export function variantsErrors(variants: readonly NewVariant[]): FieldError[] {
   ];
 }
 
-/**
- * Returns a person's variant; null if the campaign has none. Each variant has as many of 100 slots as its share, in
- * order. A person's slot is a hash of campaign and person: always the same in a campaign, another in the next one.
- */
+/** Returns a person's variant by a hash of campaign and person: the same throughout the campaign; null: none. */
 export function variantOf<V extends Pick<NewVariant, 'share'>>(
   variants: readonly V[] | null,
   campaignIdentifier: string,

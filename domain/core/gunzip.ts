@@ -23,10 +23,7 @@ export type GunzipOptions = {
   signal?: AbortSignal | undefined;
 };
 
-/**
- * `corrupt`: the output may be wrong, because a checksum or length is wrong or the data cannot be decompressed.
- * `trailing_bytes`: the output is complete and right, but other bytes follow.
- */
+/** `corrupt`: the output may be wrong; `trailing_bytes`: it is complete, and other bytes follow. */
 export type GzipDefect = 'cut_off' | 'corrupt' | 'trailing_bytes' | 'too_large';
 
 /**
@@ -235,10 +232,7 @@ const [MAGIC, DEFLATE] = [[0x1f, 0x8b], 8];
 /** Bits of the flags (RFC 1952, 2.3.1): optional parts of the header. */
 const [HAS_CHECKSUM, HAS_EXTRA, HAS_NAME, HAS_COMMENT] = [2, 4, 8, 16];
 
-/**
- * Reads the header of the next member. `end`: nothing follows; `cut_off`: a part of a header; `other`: other bytes,
- * which stay.
- */
+/** Reads the header of the next member; `cut_off`: a part of one; `other`: other bytes, which stay. */
 async function readHeader(input: Input): Promise<'member' | 'end' | 'cut_off' | 'other'> {
   const head = await input.take(10);
   if (head === null) return startOf(input);

@@ -1,17 +1,11 @@
-/**
- * Returns a hash of 32 bits (Fowler, Noll and Vo's FNV-1a over UTF-16), negative for half of all texts. It must never
- * change: stored progress depends on it.
- */
+/** Returns a hash of 32 bits (FNV-1a over UTF-16). It must never change: stored progress depends on it. */
 function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash;
 }
 
-/**
- * Returns a hash from 0 to 2^32 - 1 that is also spread evenly over similar texts, such as those with the same end (the
- * last step of MurmurHash3).
- */
+/** Returns a hash from 0 to 2^32 - 1, spread evenly over similar texts (last step of MurmurHash3). */
 export function spreadHash(text: string): number {
   const hash = fnv1a(text);
   const first = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -75,10 +75,7 @@ const NO_SESSION = new RegExp(
   ].join('|')})`,
 );
 
-/**
- * Returns whether an error means that a database, the file store, another server or the network is away. It may succeed
- * later.
- */
+/** Returns whether an error means that a database, file store, server or network is away for now. */
 export function isAway(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof FileStoreAway) return true;

@@ -2,10 +2,7 @@
 import type { CpuShare, PortionKind } from './cpu-share.ts';
 import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 
-/**
- * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). All
- * limits of work stand here, so that one test checks the rule for each.
- */
+/** Places that entities share in one process (`semaphore`): all limits of work, so that one test checks them. */
 export const PLACES = {
   /** Batches of imports and feeds; bounds their memory. */
   importBatches: 4,
@@ -56,10 +53,7 @@ export const SMALL_SEND = 100;
 /** How long a portion counts in its entity's share of the cores. */
 export const COUNTED_MS = 5_000;
 
-/**
- * Bounds of one entity's places, also while it is alone, and of waiting callers. A step that finds the line full is
- * retried in a moment.
- */
+/** Bounds of one entity's places, also while it is alone, and of waiting callers. */
 export const BOUNDS = {
   syncs: { maxWaitingEach: 6, maxWaiting: 60 },
   exports: { maxWaitingEach: 6, maxWaiting: 30 },

@@ -7,10 +7,7 @@
  */
 export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
 
-/**
- * Maximum number of places of one entity, also while it is alone, and of waiting callers: of one entity, and of all
- * together.
- */
+/** Maximum places of one entity, also while it is alone, and of waiting callers, each and together. */
 export type Bounds = { maxEach?: number; maxWaitingEach?: number; maxWaiting?: number };
 
 export class TooManyWait extends Error {
@@ -161,10 +158,7 @@ class Turns {
   }
 }
 
-/**
- * Waits for a place. Leaves the line if `onWait` fails or the signal aborts; frees a place that began before `onWait`
- * failed.
- */
+/** Waits for a place; leaves the line, or frees the place, if `onWait` fails or the signal aborts. */
 async function waitInLine(
   turns: Turns,
   entityId: number,

@@ -19,10 +19,7 @@ export function sourceUrlError(text: string): string | undefined {
   return undefined;
 }
 
-/**
- * Returns an address that may be shown: without user, query and fragment, which may hold passwords, signatures and
- * tokens.
- */
+/** Returns an address without user, query and fragment, which may hold passwords, signatures and tokens. */
 export function redactedUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || url.host === '') return '';

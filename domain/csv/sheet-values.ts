@@ -18,10 +18,7 @@ function builtInFormat(id: number): DateFormat | null {
 const LITERALS = /"[^"]*"|\\.|_.|\*.|\[[^[\]]*\]/gs;
 const ELAPSED = /\[(?:h+|m+|s+)\]/i;
 
-/**
- * Returns how a format shows numbers as dates, or null. `code` is null for a built-in format. An elapsed time, [h]:mm,
- * is no date.
- */
+/** Returns how a format shows numbers as dates, or null; an elapsed time, [h]:mm, is no date. */
 export function dateFormatOf(id: number, code: string | null): DateFormat | null {
   if (code === null) return builtInFormat(id);
   if (ELAPSED.test(code)) return null;
@@ -81,10 +78,7 @@ export function isoDate(text: string, format: DateFormat | null): string {
   return /^(\d{4}-\d{2}-\d{2})T00:00(?::00(?:\.0+)?)?Z?$/.exec(text)?.[1] ?? text;
 }
 
-/**
- * Replaces escapes such as _x000D_, which Excel writes for characters that XML cannot hold (ECMA-376 part 1,
- * 22.9.2.19).
- */
+/** Replaces escapes such as _x000D_ for characters that XML cannot hold (ECMA-376 part 1, 22.9.2.19). */
 export function unescapeText(text: string): string {
   if (!text.includes('_x')) return text;
   return text.replaceAll(/_x([0-9a-f]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));

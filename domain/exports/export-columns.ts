@@ -25,10 +25,7 @@ const SESSION = {
   lang: 'string',
 } as const;
 
-/**
- * The columns of each type's files, in the order of the reference's fields. Times of a device's zone (`…_tz`) carry its
- * offset.
- */
+/** The columns of each type's files, in the order of the reference; `…_tz` carry the device's offset. */
 const COLUMNS = {
   sessions: SESSION,
   sessions_with_carrier: { ...SESSION, carrier: 'string' },
@@ -125,10 +122,7 @@ export function exportColumns(type: ExportDataType, format: ExportFormat = 'csv'
   return exportColumnKinds(type, format).map(([name]) => name);
 }
 
-/**
- * A column of Parquet holds values of one type, so a Set has a column of its own there; JSON Lines have it among all
- * values.
- */
+/** A column of its own in Parquet, whose columns hold one type; JSON Lines have a Set among all values. */
 const IN_PARQUET_ALONE = 'customer_attribute_elements';
 
 /** Returns names and kinds, in the same order: CSV has no lists. */

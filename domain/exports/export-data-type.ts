@@ -16,10 +16,7 @@ export type ExportDataType = (typeof EXPORT_DATA_TYPES)[number];
 /** Other names of the reference's examples for the same. */
 const ALIASES: Record<string, ExportDataType> = { app_devices: 'devices', crashes_values: 'crashes' };
 
-/**
- * Rows of these are never changed: a window that is exported again gives the very same, but for erased people and
- * retention.
- */
+/** Types whose rows never change: a window exported again is the same, but for erased people and retention. */
 export const APPEND_ONLY: ReadonlySet<ExportDataType> = new Set(['logs', 'details', 'locations', 'crashes']);
 
 /** The type that a caller names; undefined for an unknown one. */

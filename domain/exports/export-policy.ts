@@ -10,10 +10,7 @@ type Statement = {
 
 export type PolicyDocument<S> = { Version: '2012-10-17'; Statement: S[] };
 
-/**
- * What IAM takes an asterisk and the like for, as it is written to mean the sign (IAM: policy variables, special
- * characters).
- */
+/** Signs with a meaning in IAM, and how to write them plainly (IAM: policy variables, special characters). */
 const SPECIAL: Record<string, string> = { '*': '${*}', '?': '${?}', $: '${$}' };
 
 /**

@@ -7,29 +7,20 @@ import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
 const FIRST_MINUTE = 5;
 const LAST_MINUTE = 5 * 60 + 59;
 
-/**
- * Once a local day, between 00:05 and 05:59: which minute tells the exporter's identifier, so that not all start at
- * once.
- */
+/** Once a local day, between 00:05 and 05:59, at a minute by the exporter's identifier, which spreads the load. */
 export function exportSchedule(identifier: string, zone: string): CronSchedule {
   const minute = FIRST_MINUTE + laneOf(identifier, LAST_MINUTE - FIRST_MINUTE + 1);
   return { cron: `${minute % 60} ${Math.floor(minute / 60)} * * *`, zone, jitterSeconds: 0 };
 }
 
-/**
- * The last scheduled time that has come by `now` where it is later than `due`, else `due`: a run for it stands for
- * both.
- */
+/** Returns the last scheduled time by `now` if it is later than `due`, else `due`: one run stands for both. */
 export function latestDue(schedule: CronSchedule, due: Date, now: Date): Date {
   const [first, second, third] = nextRuns(schedule, new Date(now.getTime() - 2 * DAY_MS), 3);
   const past = [first!, second!, third!].filter((time) => time <= now).at(-1);
   return past && past > due ? past : due;
 }
 
-/**
- * The last local midnight at or before an instant: where clocks leave midnight out the day's first instant, and the
- * first of two where they show it twice.
- */
+/** Returns the last local midnight by an instant; in a gap the day's first instant, of two the first. */
 export function lastMidnight(zone: string, instant: Date): Date {
   const clock = zoneClock(zone);
   const ms = instant.getTime();

@@ -1,10 +1,7 @@
 import { DAY_MS } from '../time/durations.ts';
 import { dayAt, zoneClock } from '../time/date-value.ts';
 
-/**
- * What a run exports, [start, end): by when it was received, or of a backfill when it happened. A start of null is that
- * of all there is; also of a run that follows the cursor and was not claimed yet.
- */
+/** The window of a run, [start, end), by receipt, or for a backfill by event time; start null: from the beginning. */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
 
 /** Local days of a backfill, both included: `2026-01-01`. */

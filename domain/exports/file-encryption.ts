@@ -27,10 +27,7 @@ export function encryptionKeyError(type: string, key: string): string | undefine
   return `${nameOf(parsed)} needs ${wanted}; this one has ${given}`;
 }
 
-/**
- * Encrypts one file: its IV (16 bytes; 12 of GCM), fresh for each, then the ciphertext (of CBC with PKCS#7's padding),
- * then GCM's tag of 16 bytes. Refuses a key that does not fit.
- */
+/** Encrypts one file: a fresh IV (16 bytes; GCM 12), the ciphertext, and GCM's tag (16). Refuses a wrong key. */
 export function encryptionStream(type: string, key: string): Transform {
   const { parsed, bytes } = fitting(type, key);
   const iv = randomBytes(ivBytes(parsed));

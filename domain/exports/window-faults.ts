@@ -3,10 +3,7 @@ type Span = { start: Date | null; end: Date };
 /** `gap`: no window has it; `overlap`: more than one. */
 export type WindowFault = Span & { kind: 'gap' | 'overlap' };
 
-/**
- * What a chain of windows leaves out, and what it has twice, in time order. Looks only within `from` and `to` where
- * they are given; without them not before the first window nor behind the last.
- */
+/** Returns the gaps and overlaps of a chain of windows in time order, within `from` and `to` if given. */
 export function windowFaults(windows: readonly Span[], { from, to }: { from?: Date; to?: Date } = {}): WindowFault[] {
   const spans = windows
     .map(({ start, end }) => ({

@@ -26,10 +26,7 @@ import type { ImportErrorType } from '../imports/import-error-type.ts';
 /** An element of `customer_attribute_values`, as `parseExactJson` reads it: anything may stand in its members. */
 export type FeedValue = Readonly<Record<string, unknown>>;
 
-/**
- * The rules for values; `sorDeleted` once the SoR is gone. `isTrait`: the values were written for the attribute's type
- * at the time, which may have become a String since.
- */
+/** The rules for values; `isTrait`: written for the attribute's earlier type, which may be a String by now. */
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };
 
 /**

@@ -3,10 +3,7 @@ const [QUOTE, CR, LF] = [0x22, 0x0d, 0x0a];
 /** Complete records of a CSV file and their number. */
 export type CsvPiece = { bytes: Buffer; rows: number };
 
-/**
- * Ends the records of a CSV text with CR LF (RFC 4180) instead of LF, and counts them. Line ends inside quotes stay.
- * Pieces may begin and end anywhere, also inside a character.
- */
+/** Ends the records of a CSV text with CR LF (RFC 4180) and counts them; pieces may end anywhere. */
 export class CsvRecords {
   #isQuoted = false;
 

@@ -10,10 +10,7 @@ export const TOPICS = {
 } as const;
 export type Topic = keyof typeof TOPICS;
 
-/**
- * How a field is shown. `json`: as exact JSON; `app`: an app's internal id as identifier and name; `person`: hidden if
- * it is another's id; `day`: a time as its day.
- */
+/** How a field is shown; `app`: as identifier and name; `person`: hidden if it is another's id. */
 export type FieldKind = 'json' | 'app' | 'person' | 'day';
 
 export type Field = {
@@ -24,10 +21,7 @@ export type Field = {
   isTechnical?: true;
 };
 
-/**
- * An entry as a sentence: `{field}` is its value, `*…*` is set apart, and `[…]` is left out if one of its fields has no
- * value. It fits if all other fields have one.
- */
+/** An entry as a sentence: `{field}` is a value, `*…*` is set apart, `[…]` goes if a field in it has no value. */
 export type Sentence = string;
 
 /** The words of an archive about a location, for a reader who knows nothing of Millrace. */

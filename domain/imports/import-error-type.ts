@@ -23,10 +23,7 @@ export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
 /** Type of an error of Millrace itself: the reference has no better one. */
 export const INTERNAL_FAILURE = 'KAFKA_DELIVERY_FAILED' satisfies ImportErrorType;
 
-/**
- * Error types of a sync's run. A destination other than attributes may refuse a record in its own words, and a record
- * that was in flight when the run was canceled has an unknown outcome.
- */
+/** Error types of a sync's run; a destination may refuse a record in its own words. */
 export const RUN_ERROR_TYPES = [...IMPORT_ERROR_TYPES, 'DELIVERY_FAILED', 'DELIVERY_UNKNOWN'] as const;
 
 export type RunErrorType = (typeof RUN_ERROR_TYPES)[number];

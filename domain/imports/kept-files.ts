@@ -4,10 +4,7 @@ import { refuse } from '../core/refusal.ts';
 /** Maximum bytes of import files that are kept at once for one System of Records, and for a whole entity. */
 export type KeptLimits = { bytesPerSor: number; bytesPerEntity: number };
 
-/**
- * Bytes of kept files, and when the first is deleted (null: none of their imports has ended). `underWay`: bytes of
- * uploads that are being received, including this one.
- */
+/** Bytes of kept files, when the first is deleted, and bytes of uploads that are being received. */
 export type Kept = { bytes: number; freesAt: Date | null; underWay?: number };
 export type KeptFiles = { ofSor: Kept; ofEntity: Kept };
 

@@ -1,10 +1,7 @@
 import { backOff, DAY_MS } from '../time/durations.ts';
 import type { Refusal } from '../core/refusal.ts';
 
-/**
- * How long Millrace waits for outside systems. The longest wait is the one after which an outage that has ended is
- * noticed.
- */
+/** The first wait for an outside system; the longest delays the notice that an outage has ended. */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 5 * 60_000;
 /** What an outside system may ask for by itself (`Retry-After`). */

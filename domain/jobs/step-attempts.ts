@@ -13,10 +13,7 @@ export type NotedAttempt = {
   deaths: number;
 };
 
-/**
- * An attempt that begins: `hasDied`: the process of the one that was noted is gone, by itself and not with its
- * database.
- */
+/** An attempt that begins; `hasDied`: the earlier one's process is gone, by itself, not with its database. */
 export type BegunAttempt = { attempt: number; progress: string | null; hasDied: boolean };
 
 /**
@@ -30,10 +27,7 @@ export function countDeaths(noted: NotedAttempt | null, { attempt, progress, has
   return noted.deaths + (hasDied && noted.attempt === attempt - 1 ? 1 : 0);
 }
 
-/**
- * Returns what becomes of an attempt. The last one before a step is given up runs beside no other suspected step, so
- * that none is given up for the deaths that another caused.
- */
+/** Returns what becomes of an attempt; the last one runs beside no other suspect, so no other's death counts. */
 export function judgeAttempt(
   noted: NotedAttempt | null,
   deaths: number,

@@ -27,10 +27,7 @@ export class ProtoError extends Error {
 
 export const SAY_PROTO = 'must not have a member named __proto__';
 
-/**
- * Throws a `NestingError` for a JSON text whose arrays and objects nest deeper than `maxNesting`. Costs little for a
- * text with few of them.
- */
+/** Throws a `NestingError` if arrays and objects nest deeper than `maxNesting`. */
 export function checkNesting(text: string, maxNesting: number): void {
   if (!hasMoreOpened(text, maxNesting)) return;
   const scan = new JsonScan({ maxNesting, exactNumbers: false, pieceBytes: Infinity });
@@ -179,10 +176,7 @@ class JsonText {
   }
 }
 
-/**
- * Returns the value, changed in place: marked strings become numbers, and members named `__proto__` go unless they are
- * kept.
- */
+/** Changes a value in place: marked strings become numbers, and `__proto__` members go unless kept. */
 function withoutMarks(value: unknown, proto: Proto): unknown {
   if (typeof value === 'string') return value.startsWith(NUMBER_MARK) ? numberOf(value) : value;
   if (typeof value !== 'object' || value === null) return value;
@@ -238,10 +232,7 @@ type JsonPiece = { start: number; end: number; large: number | null };
  */
 type LargeJson = { start: number; end: number; pieces: JsonPiece[] };
 
-/**
- * Scans the bytes of a JSON text in one pass, before anything is parsed. It costs less than JSON.parse for any text.
- * The text may be invalid. Content of strings does not count.
- */
+/** Scans a JSON text, perhaps invalid, before anything is parsed; it costs less than JSON.parse. */
 class JsonScan {
   /** Maximum depth of arrays and objects. */
   nesting = 0;
@@ -364,10 +355,7 @@ function wordsOf({ buffer, byteOffset, length }: Uint8Array): Int32Array {
   return byteOffset % 4 === 0 ? new Int32Array(buffer, byteOffset, length >> 2) : NO_WORDS;
 }
 
-/**
- * Returns the index of the next quote or backslash, or the end. Strings are most of a text, so it skips four bytes at a
- * time.
- */
+/** Returns the index of the next quote or backslash, or the end; skips four bytes at a time. */
 function findStop(bytes: Uint8Array, words: Int32Array, from: number): number {
   let at = from;
   for (; (at & 3) !== 0; at += 1) {

@@ -22,10 +22,7 @@ export function plainJson(value: unknown): Json {
   return plain;
 }
 
-/**
- * Returns a value of `parseExactJson` with the numbers of JSON.parse, except that numbers a double would round become
- * texts.
- */
+/** Returns a value of `parseExactJson` with plain numbers; those that a double would round become texts. */
 export function withRoundedAsText(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const digits = numberText(value);
@@ -39,10 +36,7 @@ const NUMBER_BYTES = 25;
 /** Length of a character's escape: \u and four digits. */
 const ESCAPE_BYTES = 6;
 
-/**
- * Returns an upper bound of a value's size as JSON, which is cheaper than its exact size; Infinity if it nests deeper
- * than `levels`, NaN if a member is named `__proto__`.
- */
+/** Returns a cheap upper bound of a value's JSON; Infinity beyond `levels`, NaN with a `__proto__` member. */
 export function mostJsonBytes(value: unknown, levels: number): number {
   if (typeof value === 'string') return value.length * ESCAPE_BYTES + 2;
   if (typeof value !== 'object' || value === null) return NUMBER_BYTES;

@@ -48,10 +48,7 @@ type AttemptOutcome = {
 const FIRST_WAIT_MS = 5_000;
 const MAX_WAIT_MS = 15 * 60_000;
 
-/**
- * Returns the outcome of an attempt from its provider's. A push that was not sent is sent again until it expires.
- * `tries` counts this attempt.
- */
+/** Returns the outcome of an attempt; a push that was not sent is retried until it expires. `tries` counts it. */
 export function attemptOutcomeOf(
   outcome: PushOutcome,
   { tries, expiresAt, now }: { tries: number; expiresAt: Date; now: Date },

@@ -21,10 +21,7 @@ export type TargetDevice = {
 /** The campaign's side of the decision. */
 type CampaignChannels = { type: CampaignType; includesPush: boolean; includesInapp: boolean };
 
-/**
- * `push`: the provider gets it. `inapp`: the device gets the in-app message. `code`: PENDING, or why no provider gets
- * it.
- */
+/** `push`: the provider gets it; `inapp`: the device; `code`: PENDING, or why no provider gets it. */
 type DeviceDecision = { push: boolean; inapp: boolean; code: AttemptCode; details: string | null };
 
 const NEITHER = { push: false, inapp: false };

@@ -38,10 +38,7 @@ export type SendingRules = {
   quietUntil: Date;
 };
 
-/**
- * A message to be sent: to a user, to a device without one, or with `userHash` to an erased person. `vars` has the
- * values of its placeholders as texts.
- */
+/** A message to a user, to a device without one, or with `userHash` to an erased person. */
 export type Message = {
   ordinal: number;
   userId: string | null;
@@ -60,10 +57,7 @@ export function personOf(
 /** A push of an app with a message limit. `message` is the same for all devices of a person. */
 export type LimitedPush = { person: string; message: string };
 
-/**
- * Returns the pushes beyond the limit, in order, and adds the messages of the others to `gone`, which has each person's
- * sent messages. A push to several devices of a person is one message.
- */
+/** Returns the pushes beyond the limit; a push to several devices of a person counts once in `gone`. */
 export function beyondLimit<Push extends LimitedPush>(
   pushes: readonly Push[],
   gone: Map<string, Set<string>>,

@@ -5,10 +5,7 @@ import type { SourceRecord } from './record-mapping.ts';
 
 const MAX_TOLD = 5;
 
-/**
- * The one error of a record of which something was refused: the first that failed, or else was ignored, tells of the
- * others.
- */
+/** Returns the one error of a record: the first that failed, else the first that was ignored. */
 export function recordError(
   ordinal: number,
   record: SourceRecord | string,

@@ -4,10 +4,7 @@ export type NamedField = { name: string; type: string };
 /** The type of a field that the source does not tell of: it came up in a record. */
 export const UNTOLD = 'unknown';
 
-/**
- * The fields that a source has: those that it tells of, and of the known ones those that came up in its records alone.
- * Such a one is no news once the source tells of it.
- */
+/** Returns the fields of a source: those it declares, and known ones that came in records alone. */
 export function fieldsAt(told: readonly NamedField[], known: readonly NamedField[]): NamedField[] {
   const names = new Set(told.map(({ name }) => name));
   return [...told, ...known.filter(({ name, type }) => type === UNTOLD && !names.has(name))];
@@ -18,10 +15,7 @@ export function untoldOf(fields: readonly NamedField[]): NamedField[] {
   return fields.filter(({ type }) => type === UNTOLD);
 }
 
-/**
- * All fields that a source tells of: those before it is read, and what it tells of besides while it is. Some tell other
- * types then, each time alike.
- */
+/** Returns all fields that a source declares, before and while it is read; types may change meanwhile. */
 export function toldFields(known: readonly NamedField[], read: readonly NamedField[]): NamedField[] {
   const names = new Set(known.map(({ name }) => name));
   return [...known, ...read.filter(({ name }) => !names.has(name))];

@@ -128,10 +128,7 @@ function cronRuns(cron: string, zone: string, after: Date): Iterable<Date> {
   return fixedRuns(fields.join(' '), zone, after);
 }
 
-/**
- * Yields runs at fixed times. croner only gets times of the clocks, since it drops a time in a gap that ends at
- * midnight (Greenland's).
- */
+/** Yields runs at fixed times by wall-clock times: croner drops one in a gap that ends at midnight. */
 function* fixedRuns(cron: string, zone: string, after: Date): Generator<Date> {
   const clock = zoneClock(zone);
   let last = after.getTime();

@@ -44,10 +44,7 @@ const REASONS: Record<string, string> = {
   transfer_broken: 'The transfer broke off.',
 };
 
-/**
- * Returns why a run failed, in our own words. A mail may go to addresses of strangers, so it contains no name, setting
- * or message that a user chose.
- */
+/** Returns why a run failed in our words: mails may reach strangers, so they quote nothing of a user. */
 export function reasonOf(status: string): string {
   return `${Object.hasOwn(REASONS, status) ? REASONS[status]! : 'It could not go on.'} The link shows the details.`;
 }

@@ -40,10 +40,7 @@ export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string
 /** Characters between words: neither an address nor an id contains them. */
 const BETWEEN_WORDS = /[\s,;|"'`<>()[\]{}=&?…]/;
 
-/**
- * Returns the start of the word that a cut at `max` would break; `max` if there is none, or the word is too long to be
- * an id.
- */
+/** Returns the start of the word that a cut at `max` would break; `max` if it is too long to be an id. */
 function cutBetweenWords(text: string, max: number): number {
   if (text.length <= max) return max;
   const from = lastWordBegins(text, max);

@@ -77,10 +77,7 @@ export type ZoneClock = {
   instantOf(time: number, rule: { gap: GapRule }): number;
 };
 
-/**
- * The instant of a skipped time: `end` is that of the change; `later` reads the time with the offset from before, which
- * moves it by as much as the clocks skip (RFC 5545, 3.3.5).
- */
+/** The instant of a skipped time: the change's `end`, or `later` by the earlier offset (RFC 5545, 3.3.5). */
 type GapRule = 'end' | 'later';
 
 /** Returns the clocks of a zone that `isTimeZone` accepts, or that Luxon has read. */
@@ -104,10 +101,7 @@ function offsetsOf(named: string | Zone): OffsetAt {
 /** Maximum number of cached days: 27 years. */
 const MAX_DAYS = 10_000;
 
-/**
- * Caches the offsets of days: Intl takes several µs. No zone changes its clocks twice in a day; the shortest distance
- * so far is four days.
- */
+/** Caches the offsets of days: Intl takes several µs, and no zone changes its clocks twice in a day. */
 function remembered(offsetAt: OffsetAt): OffsetAt {
   const days = new Map<number, number | null>();
   return (instant) => {

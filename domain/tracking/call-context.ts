@@ -9,10 +9,7 @@ import type { CallContext } from './call.ts';
 import { shorten } from '../text/text-limits.ts';
 import { isWordForNothing } from '../attributes/customer-id.ts';
 
-/**
- * Reads a call's context (Segment spec, common fields: context). A member that is missing or malformed is null: no call
- * is refused for it.
- */
+/** Reads a call's context (Segment spec, common fields); a missing or malformed member is null. */
 export function readContext(context: Fields, happenedAt: number): CallContext {
   const part = (name: string) => partOf(context, name);
   const [app, device, os, location] = [part('app'), part('device'), part('os'), part('location')];
@@ -97,10 +94,7 @@ const BY_LIBRARY = new Map<string, Platform>([
   ['analytics-kotlin', 'Android App'],
 ]);
 
-/**
- * Returns the kind of app: by the browser's library, whatever it runs on; else by the device, the system, or the
- * library.
- */
+/** Returns the kind of app, by the browser's library, else by device, system or library. */
 function platformOf(context: Fields): Platform {
   const library = word(context, 'library', 'name');
   if (library === 'analytics.js') return 'Web App';
@@ -182,10 +176,7 @@ function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | und
   return sign === '-' && offset > 0 ? -offset : offset;
 }
 
-/**
- * Remembers each zone, since Intl takes some 50 µs. Makes each zone once, by its proper name: Luxon keeps 60 KB for
- * each spelling.
- */
+/** Makes each zone once, by its proper name: Intl takes 50 µs, and Luxon keeps 60 KB for each spelling. */
 function zoneNamed(name: string): Zone | null {
   if (!/^[A-Z]/.test(name)) return null;
   const spelled = name.toLowerCase();
@@ -265,10 +256,7 @@ const MAX_KNOWN = 2_000;
 
 const known = new Map<string, string | null>();
 
-/**
- * Does the same as `wordOf`, and remembers texts that many devices share: versions, models, systems, carriers. Don't
- * use it for a person's own data, such as a city or a token.
- */
+/** Does as `wordOf`, and remembers texts that many devices share; never a person's own data. */
 function sharedWordOf(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return wordOf(value);
   let word = known.get(value);

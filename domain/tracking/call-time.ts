@@ -81,10 +81,7 @@ function westernDigits(text: string): string {
 const TWELVE_HOURS =
   /(?<am>a\.m\.|am|ص|ق\.ظ\.?|上午|午前|오전|पूर्वाह्न)|(?<pm>p\.m\.|pm|م|ب\.ظ\.?|下午|午後|오후|अपराह्न)/iu;
 
-/**
- * Removes the word for before or after noon: iOS writes `2026-03-01T3:04:05 PM.123Z` by a 24-hour pattern while the
- * phone shows twelve hours.
- */
+/** Removes AM or PM: iOS adds it to a 24-hour pattern while the phone shows twelve hours. */
 function withoutMarker(text: string, marker: string): string {
   const spaced = text.replace(marker, ' ').replaceAll(/\s+/g, ' ').trim();
   return spaced.replace('T ', 'T').replace(' .', '.').replace(' Z', 'Z').replace(' +', '+').replace(' -', '-');

@@ -55,10 +55,7 @@ export type CallContext = {
   optOut: boolean | null;
 };
 
-/**
- * A trait: a value for the app's SDK System of Records, or for one of the attributes that each entity's global one has.
- * Null removes the value.
- */
+/** A trait: a value for the app's System of Records or an attribute of the entity's global one; null removes. */
 export type Trait = { sor: 'app' | 'global'; key: string; value: Json };
 
 export type CallEvent = {

@@ -14,10 +14,7 @@ export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): P
   );
 }
 
-/**
- * A mail that no server accepted is tried six times within half an hour. One that is under way for minutes was
- * interrupted: when it is taken up again, its state is `unknown`.
- */
+/** Mails that are due: refused ones six times in half an hour; one under way for minutes was interrupted. */
 const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
   OR (mail_state = 'sending' AND tried_at < now() - interval '5 minutes'))`;

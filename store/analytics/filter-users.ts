@@ -4,10 +4,7 @@ import type { Queryable } from '../core/database.ts';
 /** A segment or open campaign whose filters name something. */
 export type FilterUser = Row<'segments', 'identifier' | 'name'> & { kind: 'segment' | 'campaign' };
 
-/**
- * Lists at most `limit` users of a segment or a campaign, by one of its identifiers, except itself. Filters are JSON
- * from Millrace, in which an identifier stands in quotes. Reads all filters of the entity.
- */
+/** Lists at most `limit` users of a segment or campaign by an identifier. Reads all filters of the entity. */
 export async function listFilterUsers(
   db: Queryable,
   entityId: number,

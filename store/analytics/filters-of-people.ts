@@ -339,10 +339,7 @@ async function failCampaign(tx: Tx, entityId: number, { id, status }: OpenCampai
   await cancelCampaignRun(tx, entityId, id);
 }
 
-/**
- * Adds to the request what the erasure leaves in filters, in reasons of holds, and in unreadable mails. Returns these.
- * `tx` holds the request.
- */
+/** Adds to the request what the erasure leaves in filters, holds and unreadable mails. `tx` holds the request. */
 export async function recordKeptValues(
   tx: Tx,
   { entityId, id, keptValues: before }: GdprRequest,
@@ -401,10 +398,7 @@ export async function listKeptValues(
   return kept;
 }
 
-/**
- * Returns a function that finds the values that equal an id, or hold a distinctive one among other words, of ids that
- * are vouched for.
- */
+/** Returns a function that finds values that equal a vouched id, or hold a distinctive one among other words. */
 async function keptOf(
   db: Queryable,
   entityId: number,

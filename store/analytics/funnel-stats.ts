@@ -467,10 +467,7 @@ async function inShards(
   }
 }
 
-/**
- * Yields the rows of a query in pages. Postgres makes the next page while one is read. The end of the transaction
- * closes the cursor, so each query of a transaction has its own name.
- */
+/** Yields the rows of a query in pages by a cursor, which needs its own name in the transaction. */
 async function* pagesOf<Row extends object>(
   session: Tx,
   name: string,

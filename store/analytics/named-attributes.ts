@@ -8,10 +8,7 @@ import { listReached } from './filters-of-people.ts';
 /** `sor`: the identifier of its System of Records. */
 type NamedAttribute = Row<'customer_attributes', 'key' | 'isSensitive'> & { sor: string };
 
-/**
- * Lists the attributes in filters, also through segments and campaigns that they name, each once by System of Records
- * and key.
- */
+/** Lists the attributes in filters, also through named segments and campaigns, each once. */
 export async function listNamedAttributes(
   db: Queryable,
   entityId: number,

@@ -4,10 +4,7 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
-/**
- * SQL for the person of events `e`; $1 is the entity. `unjoined`: the person if the event alone shows it, before the
- * joins; else NULL.
- */
+/** SQL for the person of events `e`; `unjoined`: the person if the event alone shows it, else NULL. */
 type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
 
 /**
@@ -106,9 +103,6 @@ export const personOfEvent = (e: string): string =>
 export const personOfDevice = (d: string): string =>
   `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
 
-/**
- * Does the same as `personOfDevice`, faster for many devices. Needs `only_users` of `personSql`, and `onlyUserOfDevice`
- * in the joins.
- */
+/** Does as `personOfDevice`, faster for many devices; needs `only_users` and `onlyUserOfDevice` in the query. */
 export const personWithOnlyUser = (d: string): string =>
   `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;

@@ -4,10 +4,7 @@ import { type Database, read } from '../core/database.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
 import type { Row } from '../core/camel-row.ts';
 
-/**
- * Counts of a segment's people, and of all people of its app. `peoplePush`: people that a push can reach. Reach counts
- * devices.
- */
+/** Counts of a segment's people and of all of its app; `peoplePush`: a push can reach them. */
 export type SegmentCounts = Row<
   'segments',
   'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'
@@ -16,10 +13,7 @@ export type SegmentCounts = Row<
 /** Memory for each hash and sort of a statement; larger ones use files. */
 const SEGMENT_MEMORY = '64MB';
 
-/**
- * Settings of a transaction whose statements end after `timeoutMs`. Whatever the planner knows of freshly filled
- * tables, it never compares two sets of people one by one.
- */
+/** Settings of a transaction: a time limit, and no comparison of two sets of people one by one. */
 export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transaction_timeout = 0;
   SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
   SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;

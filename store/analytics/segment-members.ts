@@ -61,10 +61,7 @@ export async function listMovedMembers(
   return rows;
 }
 
-/**
- * Makes these people the members between two members (null: from the first, to the last): inserts new ones, and deletes
- * others.
- */
+/** Makes these people the members between two members (null: from the first, to the last). */
 export async function replaceMembers(
   tx: Queryable,
   entityId: number,

@@ -217,10 +217,7 @@ const VALUE_COLUMNS = {
 const isText = (pattern: string, type: string) =>
   `CASE WHEN v.string_value ~ '${pattern}' AND pg_input_is_valid(v.string_value, '${type}') THEN v.string_value::${type} END`;
 
-/**
- * Values of an attribute that became a String, as the earlier type: older ones from its column, later ones from the
- * text.
- */
+/** Values of an attribute that became a String, as the earlier type. */
 const EARLIER_VALUES: Record<WidenedFrom, string> = {
   Number: `coalesce(v.number_value, ${isText('^-?[0-9.]+([eE][+-]?[0-9]{1,3})?$', 'numeric')})`,
   Boolean: `coalesce(v.boolean_value, ${isText('^(true|TRUE|false|FALSE)$', 'boolean')})`,
@@ -241,10 +238,7 @@ function resolvedAll(found: string, { app, aliases }: Asked): string {
   return `SELECT ${person} AS person FROM (${found}) f ${joins} GROUP BY 1`;
 }
 
-/**
- * Counts a device's value for its person. One pass over the values of the System of Records; looks up only devices with
- * such a value.
- */
+/** Counts a device's value for its person; looks up only devices with such a value. */
 function peopleWithAttribute(
   { sorId, attributeId, comparison, widenedFrom = null }: Of<'attributes'>,
   asked: Asked,

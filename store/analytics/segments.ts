@@ -38,10 +38,7 @@ const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_ident
 
 export const MAX_SEGMENTS = 1_000;
 
-/**
- * Locks the entity's segments: until the transaction ends, no other one changes them, or what filters of segments and
- * campaigns name.
- */
+/** Locks the entity's segments, and what filters of segments and campaigns name, until the transaction ends. */
 export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
 }
@@ -148,10 +145,7 @@ export async function updateLastUsed(db: Queryable, entityId: number, ids: reado
   await db.query('UPDATE segments SET last_used_at = now() WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
 }
 
-/**
- * Returns the names of segments along a circle that these names would close; null if there is none. The caller has
- * locked the entity's segments.
- */
+/** Returns the names along a circle that these names would close, or null. Needs the lock of segments. */
 export async function findCircle(
   tx: Queryable,
   entityId: number,
@@ -207,10 +201,7 @@ export async function deleteSegment(tx: Queryable, entityId: number, id: number)
   await tx.query('DELETE FROM segments WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/**
- * Makes a segment, and all that name it through others, due for a refresh. With `isChanged` its filters are new, and
- * they have no snapshot until then.
- */
+/** Makes a segment and all that name it due for a refresh; `isChanged`: without a snapshot until then. */
 export async function wantRefresh(
   tx: Queryable,
   entityId: number,

@@ -282,10 +282,7 @@ export async function* listUsage<Name extends UsageListName>(
   for await (const entries of listUsagePortions(db, list, entityId, filter, page)) yield* entries;
 }
 
-/**
- * Yields portions, and reads the next while one is used. With `asTexts` `json` is an array of the fields as texts, as
- * in a file.
- */
+/** Yields portions, and reads the next while one is used; `asTexts`: fields as texts, as in a file. */
 export async function* listUsagePortions<Name extends UsageListName>(
   db: Database,
   list: Name,

@@ -13,10 +13,7 @@ type Period = { from: Date; until: Date; aliases?: boolean };
 
 const dayOf = (time: string): string => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
-/**
- * Returns the person of rows `r`, as store/analytics/people.ts does; rows without a user belong to the device's only
- * user. Looks up each device of the period in its app.
- */
+/** Returns the person of rows `r`; rows without a user belong to the device's only user in its app. */
 function personOfRows({ aliases = false }: Period): { with: string; joins: string; person: string } {
   const joins = `LEFT JOIN LATERAL (
     SELECT min(u.user_id) AS user_id FROM device_users u

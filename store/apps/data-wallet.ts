@@ -40,10 +40,7 @@ export async function upsertWalletLanguages(
   );
 }
 
-/**
- * Returns the approximate size of the wallet's longest list: each element shows its category's title, and those of its
- * purposes.
- */
+/** Returns the approximate size of the wallet's longest list, in which each element shows titles of others. */
 export async function findWalletBytes(tx: Queryable, entityId: number, appId: number): Promise<number> {
   const { rows } = await tx.query<{ bytes: number }>(
     `SELECT (SELECT coalesce(sum(octet_length(t.body::text) + (octet_length(t.title::text) + $3) * (1
@@ -95,10 +92,7 @@ type PurposeRow = Row<'wallet_purpose_elements', 'elementId' | 'defaultElement'>
 /** Purposes by an element's id, or by technical name for the default recipient's. */
 type PurposesOf = Map<number | string | null, PurposeRow[]>;
 
-/**
- * Lists the default recipient, then an app's in order of creation; with `address` the one with that identifier or
- * technical name.
- */
+/** Lists the default recipient, then an app's by creation; `address`: an identifier or technical name. */
 export async function listRecipients(
   db: Queryable,
   entityId: number,
@@ -367,10 +361,7 @@ export async function insertWalletText(
   );
 }
 
-/**
- * Changes the given members; false if the app has another one of that kind with that technical name. Needs
- * `lockWallet`.
- */
+/** Changes the given members; false if the technical name is taken. Needs `lockWallet`. */
 export async function updateWalletText(
   tx: Queryable,
   entityId: number,

@@ -137,10 +137,7 @@ function rangeKeys(entityId: number, { after, last }: EntryRange): unknown[] {
   return [entityId, after.at, after.id, last.at, last.id];
 }
 
-/**
- * An array that is a parameter is hashed, so 100 people take as long as ten. A device that makes its own request ($8)
- * has no values in custom Systems of Records.
- */
+/** Tests a row for people; $8: a device's own request, which has no values in custom Systems of Records. */
 const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[])
   ELSE u.customer_id = ANY ($7::text[]) AND (u.customer_id <> ALL ($8::text[]) OR sor_id IN (
     SELECT s.id FROM systems_of_records s WHERE s.entity_id = $1 AND s.type <> 'custom')) END`;
@@ -176,10 +173,7 @@ export async function* listLogged(
   }
 }
 
-/**
- * Removes people from all entries, in short transactions, and returns how many. NULL takes their place, because a
- * running scan relies on ordinals.
- */
+/** Removes people from all entries in short transactions; NULL stays, since a running scan counts ordinals. */
 export async function eraseFromChangeLog(
   db: Database,
   entityId: number,

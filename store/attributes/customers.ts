@@ -22,10 +22,7 @@ const LOOKED_UP = 'OFFSET 0';
 const FILTERED = `entity_id = $1 AND ($2::smallint IS NULL OR customer_type = $2)
   AND ($3::text[] IS NULL OR customer_id = ANY ($3))`;
 
-/**
- * Counts customers exactly. For a whole entity the planner decides: reading the whole table takes a third of the time
- * of a range scan if the entity has most of it.
- */
+/** Counts customers exactly; for a whole entity the planner may scan the table, in a third of the time. */
 export async function countCustomers(tx: Tx, entityId: number, filter: CustomerFilter): Promise<number> {
   if (filter.customerIds !== null) await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ count: number }>(
@@ -35,10 +32,7 @@ export async function countCustomers(tx: Tx, entityId: number, filter: CustomerF
   return rows[0]!.count;
 }
 
-/**
- * Lists customers in the order of the primary key (customer id by bytes, then type), from behind `after`, without the
- * first `offset`.
- */
+/** Lists customers in the order of the primary key, behind `after`, without the first `offset`. */
 export async function listCustomers(
   tx: Tx,
   entityId: number,

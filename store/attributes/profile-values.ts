@@ -22,10 +22,7 @@ export type ProfileValue = {
 /** Maximum number of texts in memory, each of at most 256 characters. */
 const TEXTS_AT_ONCE = 50_000;
 
-/**
- * Yields the values of each customer, in the given order, in bounded portions. No transaction is open between portions,
- * however slow the reader is.
- */
+/** Yields the values of each customer in bounded portions, without a transaction between them. */
 export async function* streamProfileValues(
   db: Database,
   entityId: number,

@@ -8,10 +8,7 @@ import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 /** A stored Set with the time at which it was said; a removed one has no elements. */
 export type FoundSet = { elements: StoredElement[]; saidAt: Date | null; isRemoved: boolean };
 
-/**
- * A Set after the merge. `isSame`: only its time changed. `isStored`: it has a row, perhaps a removed one. `isNew`: the
- * customer had no such Set.
- */
+/** A Set after the merge; `isSame`: only its time changed; `isStored`: it has a row, perhaps removed. */
 export type ChangedSet = {
   set: FoldedSet;
   elements: StoredElement[];
@@ -84,10 +81,7 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
   };
 }
 
-/**
- * Returns the Sets of a SoR as a dry run has left them so far. They lie beside the real values, so that later rows of
- * the dry run meet the same Sets as in the import itself.
- */
+/** Returns the Sets of a SoR as a dry run has left them, beside the real values. */
 export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: number): StoredSets {
   return {
     async lock(sets) {

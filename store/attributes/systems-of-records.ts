@@ -157,10 +157,7 @@ export async function findSorById(db: Queryable, entityId: number, id: number): 
   );
 }
 
-/**
- * Returns the SoR's revision and holds it until the transaction ends, to decide whether checked rows are still valid.
- * Returns null once the row is deleted.
- */
+/** Returns the SoR's revision and holds it until the transaction ends; null once it is deleted. */
 export async function holdSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [RULES_LOCK, id]);
   const { rows } = await tx.query<Row<'systems_of_records', 'revision'>>(

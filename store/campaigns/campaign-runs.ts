@@ -44,10 +44,7 @@ const OPEN_SEND = `EXISTS (
   SELECT FROM send_campaigns l JOIN sends s ON s.entity_id = l.entity_id AND s.id = l.send_id
   WHERE l.entity_id = c.entity_id AND l.campaign_id = c.id AND s.state IN ('accepted', 'running'))`;
 
-/**
- * Sets the status of a launched campaign; `failure` says why it failed. A canceled or failed campaign ends once its
- * counts are final (`endCampaignsOf`).
- */
+/** Sets the status of a launched campaign; its end follows once its counts are final (`endCampaignsOf`). */
 export async function updateCampaignStatus(
   tx: Queryable,
   entityId: number,

@@ -159,10 +159,7 @@ export async function deleteCampaign(tx: Queryable, entityId: number, id: number
   await tx.query('DELETE FROM campaigns WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/**
- * Launches a draft: without a start date it starts now, without an end date it ends CAMPAIGN_DAYS after its start. A
- * campaign to an audience is scheduled until its run begins.
- */
+/** Launches a draft, which starts now and ends after CAMPAIGN_DAYS unless it has dates. */
 export async function launchCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE campaigns SET status = CASE WHEN type <> 'transactional' OR start_date > now() THEN 'scheduled' ELSE 'ongoing' END,

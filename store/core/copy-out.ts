@@ -8,10 +8,7 @@ export type CopiedOut = {
   rows: () => number;
 };
 
-/**
- * Runs `COPY … TO STDOUT` as its bytes are read. A reader that stops ends the session, because the rest would arrive as
- * an answer to the next statement.
- */
+/** Runs `COPY … TO STDOUT` as its bytes are read; a reader that stops ends the session. */
 export function copyOut(session: Tx, statement: string): CopiedOut {
   let rows: number | null = null;
   async function* taken(): AsyncGenerator<Buffer> {

@@ -37,10 +37,7 @@ export type DatabaseOptions = {
 /** How long the end of a database waits for its sessions to end: a server that is gone ends no session. */
 const END_WITHIN_MS = 5_000;
 
-/**
- * Returns a pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. Its `end` waits for
- * the sessions, so that a server that ends next finds none.
- */
+/** Returns a pool whose sessions end write transactions after WRITE_TIMEOUT_MS; `end` waits for them. */
 export function openDatabase({ url, max = 10, name = 'millrace', onError = () => {} }: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,

@@ -6,10 +6,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 import { asBytes, type Files, isMissingFile } from './files.ts';
 
-/**
- * Identifies the file store of a database by a marker, which is compared at the start and whenever a file is missing or
- * changed.
- */
+/** Identifies the file store of a database by a marker, compared at the start and when a file is missing. */
 
 /** File with the id of the store, which its database has, too. */
 const MARKER = 'store/id';

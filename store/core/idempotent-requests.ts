@@ -39,10 +39,7 @@ export async function insertRequest(
   }
 }
 
-/**
- * Keeps the reply of the holder. Call it in the transaction of the effect, which must not commit if it returns false:
- * another request has taken over the key.
- */
+/** Keeps the reply in the transaction of the effect, which must not commit if it returns false. */
 export async function updateReply(
   tx: Queryable,
   entityId: number,

@@ -47,10 +47,7 @@ async function sessionOf(db: Database, withinMs: number): Promise<Tx> {
 const LATE = Symbol('late');
 const TICKS = 10;
 
-/**
- * Returns LATE after `ms`, counted in ticks: a busy process misses ticks, so answers that already wait to be read are
- * not late.
- */
+/** Returns LATE after `ms`, counted in ticks, so that a busy process does not take waiting answers for late. */
 async function inTime<T>(awaited: Promise<T>, ms: number): Promise<T | typeof LATE> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<typeof LATE>((resolve) => {

@@ -1,9 +1,6 @@
 import type { Queryable, Tx } from './database.ts';
 
-/**
- * `sending`: running, or interrupted; `filed`: written to a file, without a mail server; `unknown`: interrupted, and
- * perhaps sent.
- */
+/** `sending`: running or interrupted; `filed`: written to a file; `unknown`: interrupted, perhaps sent. */
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
 /** Objects with a mail, or an alert by another way, in the columns mail_state, mail_tries and mail_reason. */
@@ -78,10 +75,7 @@ async function countRecipients(tx: Tx, entityId: number, recipients: number): Pr
   return rowCount === 1;
 }
 
-/**
- * Records the outcome of an attempt, and the next try of a run. Ignores a link whose row is deleted or has a newer
- * link.
- */
+/** Records the outcome of an attempt and a run's next try; ignores a deleted or newer link. */
 export async function updateMail(
   db: Queryable,
   mailed: Mailed,

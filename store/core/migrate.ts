@@ -17,10 +17,7 @@ const LAST_BEFORE_TAKE_OVER = '0062_messages_side_by_side.sql';
 
 export type Migrated = { version: number; applied: string[] };
 
-/**
- * Applies missing `migrations/*.sql` in order, each in a transaction. An advisory lock makes processes that start
- * together wait for the first.
- */
+/** Applies missing `migrations/*.sql` in order, each in a transaction, one process at a time. */
 export async function migrate(db: Database): Promise<Migrated> {
   const files = await migrationFiles();
   const session = await db.connect();

@@ -85,10 +85,7 @@ export async function openScratch(area: string, { process, onError }: ScratchOpt
   };
 }
 
-/**
- * Locks the new folder. Another starting process may take an unlocked folder for a dead one and remove it, so this
- * retries.
- */
+/** Locks the new folder; retries, since another process may take it for a dead one's and remove it. */
 async function lockOwn(folder: string): Promise<() => void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     await makeFolder(folder, { mode: 0o700 });
@@ -118,10 +115,7 @@ function isLocked(folder: string): boolean {
   return release === null;
 }
 
-/**
- * Removes a dead process's folder: first renames it under its lock, so that the process, if it is just starting, makes
- * another.
- */
+/** Removes a dead process's folder, renamed first under its lock, so that a starting process makes another. */
 async function removeIfGone(root: string, name: string, remove: (path: string) => Promise<void>): Promise<void> {
   const folder = join(root, name);
   const release = tryLock(folder);

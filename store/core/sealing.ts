@@ -4,10 +4,7 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * Encrypts by AES-256-GCM with a fresh nonce: nonce, ciphertext and tag in base64url. Only the same `boundTo` decrypts
- * it.
- */
+/** Encrypts by AES-256-GCM: nonce, ciphertext, tag in base64url, bound to `boundTo`. */
 export function encrypt(key: Buffer, value: Buffer, boundTo: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(boundTo));

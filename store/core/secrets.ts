@@ -38,10 +38,7 @@ export function tokenHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/**
- * Reads the server's keys, draws missing ones, and keeps them wrapped by `secretKey` (32 bytes) in database and file
- * store: either can be restored from the other.
- */
+/** Reads or draws the server's keys, wrapped by `secretKey` (32 bytes) in database and file store. */
 export async function openSecrets(db: Database, files: Files, secretKey: Buffer): Promise<Secrets> {
   return makeSecrets(
     await write(db, async (tx) => {

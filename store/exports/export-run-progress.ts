@@ -5,10 +5,7 @@ import { NO_TROUBLE } from '../jobs/jobs.ts';
 /** A run as one attempt at its files holds it: what an older one does ends without effect. */
 export type AttemptKey = { entityId: number; jobId: number; generation: number; attempt: number };
 
-/**
- * Begins an attempt at a run's files, and returns its number, which is new among the runs of the exporter that write
- * into the same folder. Null when another generation has taken over, or the run has ended.
- */
+/** Begins an attempt at a run's files and returns its number, new in their folder; null if the run is over. */
 export async function raiseAttempt(
   tx: Tx,
   { entityId, jobId, generation }: Omit<AttemptKey, 'attempt'>,
@@ -54,10 +51,7 @@ const SAME_FOLDER = ['folder', 'bucketName', 'endpoint']
 
 type Key = { entityId: number; jobId: number };
 
-/**
- * Takes down, with the first of its attempts, what tells a run's encryption key from others; false where that was
- * another.
- */
+/** Stores the hash of a run's encryption key with its first attempt; returns false if it was another. */
 export async function keepKeyHash(tx: Tx, { entityId, jobId }: Key, hash: string): Promise<boolean> {
   const { rows } = await tx.query<{ is_same: boolean }>(
     `UPDATE export_runs SET definition = jsonb_build_object('keyHash', $3::text) || definition
@@ -114,10 +108,7 @@ export async function listRunsToClean(db: Queryable, entityId: number, exporterI
   return rows.map(({ id }) => id);
 }
 
-/**
- * Nothing that no manifest names is left of a run: of its own files where it was not finished, else of those of the
- * runs before it that wrote into the same folder of the same bucket.
- */
+/** Records that the folder of a run, or of runs before it there, holds only files that a manifest names. */
 export async function updateCleaned(tx: Tx, { entityId, jobId }: Key): Promise<void> {
   await tx.query(
     `WITH cleaned AS (UPDATE export_runs SET is_cleaned = true WHERE entity_id = $1 AND id = $2 RETURNING *)
@@ -130,10 +121,7 @@ export async function updateCleaned(tx: Tx, { entityId, jobId }: Key): Promise<v
   );
 }
 
-/**
- * The newest finished run of each of an exporter's last windows by when rows came in, newest window first, before one's
- * end.
- */
+/** Lists the newest finished run of each of an exporter's last windows before one's end, newest first. */
 export async function listLastWindows(
   db: Queryable,
   entityId: number,

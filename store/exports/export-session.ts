@@ -27,10 +27,7 @@ const SETTINGS = {
   idle_in_transaction_session_timeout: '0',
 };
 
-/**
- * A session that reads what is exported. `release` ends it: one whose stream was broken off is of no use to anybody,
- * and a new one costs less than to tell them apart.
- */
+/** Opens a session that reads what is exported; `release` ends it, also after a broken stream. */
 export async function exportSession(db: Database): Promise<{ session: ExportSession; release: () => void }> {
   const session = await db.connect();
   try {
@@ -46,10 +43,7 @@ export async function exportSession(db: Database): Promise<{ session: ExportSess
   return { session, release: () => session.release(true) };
 }
 
-/**
- * All that the session reads from now on stands as it is now, until `letSnapshotGo`: rows that change meanwhile move,
- * and a reader of slices would meet them twice or never. Vacuum waits for it.
- */
+/** Holds a snapshot for the session until `letSnapshotGo`, so that slices meet each row once. Vacuum waits. */
 export async function holdSnapshot(session: Queryable): Promise<void> {
   await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
 }

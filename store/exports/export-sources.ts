@@ -67,10 +67,7 @@ export async function* slicesOf(
       yield { statement, next };
 }
 
-/**
- * Whether rows may change and stay in the scope's window: those of a window over `received_at`, which is closed, leave
- * it. They are to be read in one snapshot (`holdSnapshot`), from the beginning.
- */
+/** Returns whether rows may change and stay in the window: then one snapshot must read them from the start. */
 export function isReadAtOnce(type: ExportDataType, { window }: Pick<ExportScope, 'window'>): boolean {
   return window.kind === 'happened' && !APPEND_ONLY.has(type);
 }
@@ -117,10 +114,7 @@ async function countAttributes(
   return total;
 }
 
-/**
- * How many rows of the window were committed after that snapshot, which was taken before the first was read; null where
- * that can't be told: of types whose rows change, and in another database than that of the snapshot.
- */
+/** Counts rows of the window that were committed after the snapshot; null if that is unknown. */
 export async function countLate(
   session: ExportSession,
   type: ExportDataType,
@@ -133,10 +127,7 @@ export async function countLate(
   return isLater === null ? null : countWhere(session, SOURCES[type], scope, isLater);
 }
 
-/**
- * What a reading that begins now sees of what was ever written, as text. Transactions have their numbers in one
- * database of one cluster only: rows that were restored from a dump have those of the restoring.
- */
+/** Returns the current snapshot as text; transaction numbers mean something in one cluster only. */
 export async function findSnapshot(session: Queryable): Promise<string> {
   const { rows } = await session.query<{ database: string; snapshot: string }>(
     `SELECT ${DATABASE} AS database, pg_current_snapshot()::text AS snapshot`,
@@ -147,10 +138,7 @@ export async function findSnapshot(session: Queryable): Promise<string> {
 const DATABASE = `(SELECT system_identifier FROM pg_control_system()) || '.' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/**
- * Returns the condition that a row `r` was written by a transaction that the snapshot doesn't show; null if that is
- * unknown.
- */
+/** Returns the condition that a transaction after the snapshot wrote row `r`; null if that is unknown. */
 async function isLaterThan(session: Queryable, kept: string): Promise<string | null> {
   const [database, snapshot] = kept.split('/') as [string, string];
   const { rows } = await session.query<{ database: string }>(`SELECT ${DATABASE} AS database`);
@@ -180,10 +168,7 @@ async function isReadByLog(
   return start !== null && isLogKept(session, new Date(start.getTime() - LONGEST_READING_MS).toISOString());
 }
 
-/**
- * Where the next file begins: a block of a table, of the month's partition where there are partitions. No personal
- * data.
- */
+/** The start of the next file: a block of a table or of a month's partition. No personal data. */
 type TableLocation = { month: string; block: number };
 
 /** Slices begin at multiples of this, so that a reading that continues in the middle finds the same ones. */
@@ -289,10 +274,7 @@ async function* sliceTable(
 
 const startOfSlice = (block: number): number => block - (block % SLICE_BLOCKS);
 
-/**
- * By a scan of a range of places. The condition hides in CASE: no index is tried for it, which would read the whole
- * window for every slice, and in another order.
- */
+/** Scans a range of blocks; CASE hides the condition from indexes, which would read the whole window each time. */
 function statementOf(source: TableSource, scope: ExportScope, { name }: Part, block: number, end: number): string {
   return copyStatement(
     `SELECT ${source.columns(scope)} FROM ${pg.escapeIdentifier(name)} r ${source.joins(scope)}

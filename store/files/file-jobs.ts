@@ -67,10 +67,7 @@ export async function findOrInsertFileJob(
 /** A file that all users of the entity share. */
 export type SharedFile = Pick<NewFileJob, 'kind' | 'format' | 'query'>;
 
-/**
- * Finds the latest job of a shared file, in any state, unless its link has expired or an erasure ended it: such a job
- * may only look as if it were about the erased person. Uses the index file_jobs_by_request.
- */
+/** Finds the latest job of a shared file, unless its link expired or an erasure ended it. */
 export async function findSharedFileJob(
   db: Queryable,
   secrets: Secrets,

@@ -32,10 +32,7 @@ function joinNames(named: NamedAttributes): string {
   return `CROSS JOIN LATERAL (SELECT ${byId}::jsonb -> r.attribute_id::text AS names OFFSET 0) named`;
 }
 
-/**
- * As an import reads it: docs/imports.md, "Values". A value that was removed is NULL, a Set without elements an empty
- * text.
- */
+/** A value as an import reads it (docs/imports.md, "Values"); removed: NULL, a Set without elements: empty. */
 const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::text, r.date_value::text, ${isoUtc('r.datetime_value')},
   array_to_string(r.set_elements, ';'))`;
 
@@ -79,10 +76,7 @@ export const attributes = (named: NamedAttributes): TableSource => ({
   columns: attributeColumns,
 });
 
-/**
- * Behind all that changed before this moment, in Postgres's text: a Date would cut its microseconds off. No customer's
- * id.
- */
+/** Continues behind this moment, in Postgres's text with its microseconds. No customer's id. */
 export type LogCheckpoint = { changedSince: string };
 
 /** What one statement takes of the log: some thousand customers, or all that one transaction changed. */
@@ -93,10 +87,7 @@ const MOMENTS = 1_000;
 
 type Moment = { at: string; bytes: number };
 
-/**
- * Reads the values that changed within the window by the change log, in the order of their change; `source` is the FROM
- * of rows `r`.
- */
+/** Yields the values that changed within the window, in the order of their change; `source`: FROM of rows `r`. */
 export async function* sliceLog(
   session: Queryable,
   named: NamedAttributes,
@@ -124,10 +115,7 @@ export async function* sliceLog(
   }
 }
 
-/**
- * The next moments at which something of the scope's SoRs changed, by the log's key. Arrays are not read for their
- * size.
- */
+/** Lists the next moments at which something of the scope's SoRs changed, by the log's key. */
 async function listMoments(session: Queryable, scope: ExportScope, since: string): Promise<Moment[]> {
   const { rows } = await session.query<Moment>(
     `SELECT received_at::text AS at, sum(pg_column_size(customer_ids))::bigint AS bytes FROM attribute_change_log
@@ -141,10 +129,7 @@ function inLog({ entityId, sors, window }: ExportScope): string {
   return `entity_id = ${literal(entityId)} AND sor_id = ${literalList(sors.map(({ id }) => id))} AND ${inWindow('received_at', window)}`;
 }
 
-/**
- * Each customer's values are one range of their key. Those dated as the entry are what it tells of: others changed
- * again since. One transaction may have several entries, and a customer stands in one for each value.
- */
+/** Reads each customer's values by key; those dated as the entry belong to it, others changed again since. */
 function changedFrom(scope: ExportScope, named: NamedAttributes, since: string, until: string): string {
   return `FROM (
       SELECT DISTINCT l.received_at, l.sor_id, u.customer_id, l.customer_type

@@ -4,10 +4,7 @@ import { ofApps } from './of-apps.ts';
 import { selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
-/**
- * Attempts that are settled, by the time of that: it stays when a receipt comes, or when more becomes known. None of
- * tests.
- */
+/** Settled attempts by the time of settlement, which later receipts do not change; no tests. */
 export const campaignResults: TableSource = {
   table: 'attempts',
   isPartitioned: false,

@@ -2,10 +2,7 @@ import { OF_EVENTS, ofApps } from './of-apps.ts';
 import { selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
-/**
- * The kind of each error, by its key; the versions of its session, by sessions_by_subject: none began over a day
- * before.
- */
+/** Joins each error's kind by key, and the versions of its session by sessions_by_subject. */
 const JOINS = `
   LEFT JOIN LATERAL (
     SELECT c.identifier FROM crashes c WHERE c.entity_id = r.entity_id AND c.id = r.crash_id OFFSET 0) kind ON true

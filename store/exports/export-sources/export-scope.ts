@@ -1,10 +1,7 @@
 import pg from 'pg';
 import type { ExportFormat } from '../../../domain/exports/export-data-type.ts';
 
-/**
- * `received`: by when it came or was last changed. `happened`: by the time that it tells of. From `start` on, before
- * `end`; null: all.
- */
+/** `received`: by receipt or last change; `happened`: by event time. From `start`, before `end`; null: all. */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
 
 /** The scope of an export: its apps and Systems of Records, its time, and its format. */
