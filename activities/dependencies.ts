@@ -46,10 +46,7 @@ export type Dependencies = {
   takePartSlot: Semaphore;
   /** The same for a batch of a feed. */
   takeFeedBatchSlot: Semaphore;
-  /**
-   * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Runs that began when
-   * they shared a queue with imports may come beside them.
-   */
+  /** Held by each run of a sync while it reads, which bounds memory. */
   takeSyncSlot: Semaphore;
   /** The same for runs of exporters and files: each holds what is between its database and its bucket. */
   takeExportSlot: Semaphore;

@@ -40,10 +40,7 @@ export function allSteps(deps: Dependencies) {
   };
 }
 
-/**
- * Makes each step heartbeat: Temporal then notices within seconds that its worker died, and the next sweep does not
- * wait for a step that no worker runs.
- */
+/** Makes each step heartbeat, so that Temporal notices a dead worker within seconds. */
 function heartbeatingEach<Steps extends Record<string, () => Promise<void>>>(steps: Steps): Steps {
   return Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, () => heartbeating(step)])) as Steps;
 }

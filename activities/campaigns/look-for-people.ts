@@ -43,10 +43,7 @@ type Look = Run & { zones: readonly string[]; windows: ReadonlyMap<string, SendW
 /** A person of the audience, with their devices whose window is open. */
 type Person = { person: string; window: SendWindow | null; devices: string[] };
 
-/**
- * Finds the people in the audience, and writes those to be notified with their devices. A repeat after a kill is safe:
- * members and devices are written together, so no person is notified twice in a window.
- */
+/** Finds the audience's people and writes those to be notified with their devices; a repeat notifies none twice. */
 export async function lookForPeople(
   deps: Dependencies,
   look: Look,

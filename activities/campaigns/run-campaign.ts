@@ -246,10 +246,7 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
   boundary('campaign: audience is there');
 }
 
-/**
- * Returns a function that says when a device is due, as ISO: all at once, or at the time that its clock shows, or at
- * the end if that time comes after it. Devices share a few zones.
- */
+/** Returns a function that says when a device is due, as ISO: all at once, or by its own clock. */
 function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
   const start = send.sendAt!.toISOString();
   const { startDate, adaptTz, appZone, endDate } = scheduleOf(campaign);
@@ -280,10 +277,7 @@ export const runCampaignSteps = (deps: Dependencies, providers = new SendingProv
     return claimed && { ...ref, generation: claimed.generation };
   },
 
-  /**
-   * Finds the devices of the audience: of a classic campaign once it begins, of a dynamic one at each of its times.
-   * Returns when to continue, or null if they are found, or there is nothing to find.
-   */
+  /** Finds the devices of the audience. Returns when to continue, or null once they are found. */
   prepareAudience: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => prepareAudience(deps, claim)),
 
   /** Sends to due devices. Returns when to continue, or null at the end. */

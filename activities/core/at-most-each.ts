@@ -1,7 +1,4 @@
-/**
- * Returns a function that does the work, but not within `everyMs` of the last time. `doneAt`: the last time at first,
- * by `performance.now()`.
- */
+/** Returns a function that does the work at most once in `everyMs`, by `performance.now()`. */
 export function atMostEach(everyMs: number, work: () => Promise<void>, doneAt = -Infinity): () => Promise<void> {
   let last = doneAt;
   return async () => {

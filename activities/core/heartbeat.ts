@@ -6,10 +6,7 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 /** The time between two heartbeats, as a share of the step's timeout. */
 const SHARE_OF_TIMEOUT = 0.2;
 
-/**
- * Heartbeats while `work` runs, each second where the step's timeout is 5 s, so that a lost worker is noticed within
- * that time.
- */
+/** Heartbeats while `work` runs, each second if the step's timeout is 5 s. */
 export async function heartbeating<T>(work: () => Promise<T>): Promise<T> {
   const context = Context.current();
   const timer = setInterval(

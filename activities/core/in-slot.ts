@@ -5,10 +5,7 @@ const NOTED_AFTER_MS = 1_000;
 
 export type NoteWait = (isWaiting: boolean) => Promise<void>;
 
-/**
- * Runs the work of a step in a slot of its entity's share. Throws `TooManyWait` if the line is full: Temporal then
- * retries the step in a moment, and its slot of the queue is free meanwhile.
- */
+/** Runs a step's work in a slot; throws `TooManyWait` if the line is full, so that Temporal retries it soon. */
 export async function inSlot<T>(
   take: Semaphore,
   entityId: number,

@@ -1,10 +1,7 @@
 /** Maximum number of batches under way: one is merged while the next waits for its lanes. */
 const BATCHES_AHEAD = 2;
 
-/**
- * The work of a job in lanes. A lane does its work in order, until some of it fails. Lanes don't wait for each other,
- * but for the batches that may be under way.
- */
+/** The work of a job in lanes: each in order until some of it fails, none waiting for another. */
 export class LaneQueue {
   /** The end of what each lane has to do. */
   readonly #tails: Promise<void>[];

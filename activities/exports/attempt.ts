@@ -41,10 +41,7 @@ export const BUCKET_FINAL_TRIES = 3;
 
 export type OpenBucket = { bucket: ExportBucket; secrets: ExporterSecrets };
 
-/**
- * The bucket of a run, and its exporter's secrets. Refuses with `source_refused` where the exporter has another one by
- * now.
- */
+/** Returns the bucket of a run with its secrets; refuses with `source_refused` if the exporter has another now. */
 export async function openBucketOf(
   deps: Pick<Dependencies, 'db' | 'secrets' | 'outside'>,
   job: ExportJob,

@@ -76,10 +76,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
   /** Writes what is left, and ends the run; null where nothing is left to do. */
   exportFiles: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
 
-  /**
-   * Ends a run that had nothing to write, and starts the one that waits for it. Returns whether there are alerts to
-   * send.
-   */
+  /** Ends a run without files and starts the one that waits for it. Returns whether there are alerts to send. */
   async endExport(claim: JobClaim): Promise<{ mails: boolean }> {
     const { entityId, jobId, generation } = claim;
     const run = await findExportRunById(deps.db, entityId, jobId);
@@ -143,10 +140,7 @@ function sayWindow({ start, end }: ExportRun['window']): ExportReport['window'] 
   return { start: start?.toISOString() ?? null, end: end.toISOString() };
 }
 
-/**
- * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed;
- * else when to try again.
- */
+/** Writes the rest of a run into its bucket and ends it. Returns when to retry; null if it is over. */
 function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return inSlot(
     deps.takeExportSlot,
@@ -263,10 +257,7 @@ async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
 /** Number of an exporter's last windows that are read again. */
 const WINDOWS = 7;
 
-/**
- * Counts rows of earlier windows that were not visible when these were exported: committed later than a write may, or
- * came in by other ways. Their windows are to be exported again; the run shows how many.
- */
+/** Counts rows of earlier windows that were committed too late for their export; the run shows how many. */
 async function lookForLateRows(deps: Dependencies, attempt: Attempt): Promise<void> {
   const { run } = attempt;
   if (run.window.kind === 'happened') return;
@@ -308,10 +299,7 @@ async function noteLate(
   });
 }
 
-/**
- * One key encrypts all files of a run: readers have one, and no manifest tells which file has which. Refuses with
- * `source_refused` where the exporter has been given another one since the run's first attempt.
- */
+/** Refuses with `source_refused` if the exporter's key changed since the first attempt: one key fits all files. */
 async function refuseAnotherKey(
   deps: Dependencies,
   { key, run, secrets }: Pick<Attempt, 'key' | 'run' | 'secrets'>,

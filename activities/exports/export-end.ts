@@ -14,10 +14,7 @@ const PAUSE_AFTER = 3;
 export type ExportEnd = {
   /** Why it failed, in words for its owner; null: it has finished. */
   failure: ExportRun['failure'];
-  /**
-   * Commits more with the end of a run that is still its workflow's; returns how many rows of earlier windows were
-   * found to be late.
-   */
+  /** Commits more with the end of a run; returns how many rows of earlier windows were late. */
   alongside?: (tx: Tx, run: ExportRun, exporter: DataExporter | null) => Promise<{ lateRows: number }>;
 };
 

@@ -35,10 +35,7 @@ function manifestKey(folder: string): string {
   return `${folder}/manifest.json`;
 }
 
-/**
- * Puts the manifest into the bucket: in one request readers see the new files instead of those of an earlier run. Then
- * the run has finished, and the next window begins where this one ends.
- */
+/** Puts the manifest into the bucket, by which readers see all new files at once; then the run has finished. */
 export async function publish(deps: Dependencies, { run, exporter, bucket, definition, key }: Attempt): Promise<void> {
   const manifest = await makeManifest(deps, { ...run, attempt: key.attempt }, exporter.identifier);
   const published = { key: manifestKey(definition.folder), body: manifestBody(manifest) };
@@ -144,10 +141,7 @@ export async function cleanRunsBefore(
   }
 }
 
-/**
- * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the
- * run stays as it ended.
- */
+/** Removes what an ended run leaves behind; if that fails, the exporter's next run does it. */
 export async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<void> {
   const job = await findExportJob(deps, claim);
   if (!job || job.run.state === 'running' || job.run.attempt === 0) return;

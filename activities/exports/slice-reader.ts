@@ -4,10 +4,7 @@ import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 /** Some bytes of a slice, or its end: how many rows it had, and where the next one begins. */
 export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportCheckpoint };
 
-/**
- * Number of pieces, most of 64 KiB, that are read ahead: the database reads the next slice while this one is
- * compressed.
- */
+/** Number of pieces of 64 KiB that are read ahead while others are compressed. */
 const PIECES_AHEAD = 64;
 
 /** Reads the slices of a type once, in their order, for file after file. */

@@ -10,10 +10,7 @@ import type { ExportSession } from '../../store/exports/export-session.ts';
 import { type ExportScope, type Slice, slicesOf } from '../../store/exports/export-sources.ts';
 import type { SlicePiece } from './slice-reader.ts';
 
-/**
- * Returns the scope of a run in its entity's rows; apps and SoRs that are gone by now are left out. Its definition is
- * known.
- */
+/** Returns the scope of a run, without apps and SoRs that are gone by now. */
 export async function scopeOf(db: Queryable, { entityId, definition, window }: ExportRun): Promise<ExportScope> {
   const { appIds, sorIds, format } = definition!;
   return {

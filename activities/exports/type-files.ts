@@ -30,10 +30,7 @@ import { type Attempt, writeHeld } from './attempt.ts';
 import { SliceReader } from './slice-reader.ts';
 import { readSlices, scopeOf } from './source.ts';
 
-/**
- * Writes what is left of a type; all of it anew where it is to be read in one snapshot, and that of an earlier attempt
- * is gone.
- */
+/** Writes the rest of a type; all of it anew if an earlier attempt's snapshot is gone. */
 export async function writeType(deps: Dependencies, attempt: Attempt, found: ExportRecord): Promise<void> {
   const scope = await scopeOf(deps.db, attempt.run);
   const {
@@ -286,10 +283,7 @@ function records(csv: AsyncIterable<Uint8Array>): AsyncIterable<Fields> {
   return parser as AsyncIterable<Fields>;
 }
 
-/**
- * Number of bytes that are compressed at once. It is always the same, whatever comes out of the socket: the same rows
- * give the same bytes. Few large pieces cost zlib's thread and ours the least.
- */
+/** Number of bytes that are compressed at once: always the same, so the same rows give the same bytes. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** Level 1 is what the speed of an export depends on; its content is the same for the same input. */
@@ -323,10 +317,7 @@ type Upload = (bytes: AsyncIterable<Uint8Array>) => Promise<{ bytes: number; che
 /** A file that is being written: the next one may begin once it is read. */
 type Part = { read: Promise<PartRead>; written: Promise<PartWritten> };
 
-/**
- * Writes the next file of a type that has rows left: as fast as the slowest of reading, compression and upload, and no
- * more ahead.
- */
+/** Writes the next file of a type, no further ahead than the slowest of reading, compression and upload. */
 function startPart(slices: SliceReader, rules: PartRules, upload: Upload, signal: AbortSignal): Part {
   const { promise: read, resolve, reject } = Promise.withResolvers<PartRead>();
   const written = writePart(readPart(slices, rules, resolve), rules, upload, signal);
@@ -386,10 +377,7 @@ async function* readPart(
   yield* chunker.rest();
 }
 
-/**
- * Cuts bytes into chunks of one size. Each chunk has its own memory, or all use the same if the consumer has finished
- * with one before it takes the next.
- */
+/** Cuts bytes into chunks of one size, which share memory if the consumer is done with each before the next. */
 class Chunker {
   bytes = 0;
   #chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);

@@ -109,10 +109,7 @@ const SHOWN_CHARS = 512 * 1024;
 
 const PIECE = 64 * 1024;
 
-/**
- * Yields `data.json` while the records are read. At its end `sections` has what the page shows, `tables` all records,
- * and `others` the other users that the records name.
- */
+/** Yields `data.json`; at its end `sections`, `tables` and `others` (users that the records name) are filled. */
 async function* archiveJson(
   head: ArchiveHead,
   locations: Iterable<ExportedLocation>,

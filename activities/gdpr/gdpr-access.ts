@@ -74,10 +74,7 @@ async function writeNext(deps: Dependencies, claim: JobClaim): Promise<'shown' |
   }
 }
 
-/**
- * Writes one archive, and deletes it if its person was erased meanwhile. Returns whether it must be written again,
- * because it shows another person who was erased.
- */
+/** Writes one archive, and deletes it if its person was erased meanwhile. Returns whether to write it again. */
 async function writeArchive(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<boolean> {
   const { db, files } = deps;
   let isOutdated = false;

@@ -85,10 +85,7 @@ export function inGdprSlot<T>(
   );
 }
 
-/**
- * Stores in the request, without values, what could not be done, and throws the error, so that Temporal retries it. A
- * refusal would end the flow, so it is thrown as a passing error.
- */
+/** Stores in the request what failed, without values, and throws a passing error, so that Temporal retries. */
 export async function recordError(
   { db }: Pick<Dependencies, 'db'>,
   claim: JobClaim,

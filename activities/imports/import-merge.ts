@@ -49,10 +49,7 @@ export type LanePart = {
   prepared: PreparedChanges;
 };
 
-/**
- * Maximum number of Sets, or a few more, that a lane merges in one transaction: with 1,000 elements each this takes
- * about five of the allowed thirty seconds.
- */
+/** Maximum number of Sets that a lane merges at once: with 1,000 elements each, five of thirty seconds. */
 const MAX_SETS = 1_000;
 
 /** Parses and checks a batch: yields a part for each lane, and several if it changes many Sets. */

@@ -40,10 +40,7 @@ const GIVE_UP: Record<JobKind, GiveUp> = {
   delete: ({ db }, key, reason) => updateGivenUp(db, key, reason),
 };
 
-/**
- * Steps that answer nothing, or null at their end. After them the flow mails the end of the job, and starts the
- * owner's next run.
- */
+/** Steps that return nothing, or null at their end, before the flow mails and starts the next run. */
 const BEFORE_THE_END: readonly string[] = [
   'fetchFile',
   'loadRows',

@@ -146,10 +146,7 @@ type AlertedRun<R extends Run> = R & { alert: NonNullable<R['alert']> };
 /** Members that the reports of both kinds of runs share. */
 type CommonReport = Pick<RunReport<never>, 'runId' | 'failure' | 'startedAt' | 'endedAt'>;
 
-/**
- * Sends the mail and the alerts of a run side by side, if it has any; returns when the first of them is to be tried
- * again.
- */
+/** Sends the mail and the alerts of a run side by side; returns when to retry the first of them. */
 export async function sendRunAlerts<R extends Run, O extends Owner>(
   deps: Dependencies,
   runs: Runs<R, O>,

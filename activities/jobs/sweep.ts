@@ -49,10 +49,7 @@ export const GRACE_SECONDS = 5;
 /** How long a canceled run is left to its own step, which counts its last batch within seconds. */
 const CANCELED_SECONDS = 15;
 
-/**
- * How long after a merge the sweep adds its customers: those of merges that follow each other together, after at most
- * ten times that.
- */
+/** How long after a merge the sweep adds its customers; merges in a row count together, up to ten times that. */
 const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */
@@ -77,10 +74,7 @@ export const sweepSteps = (
   }: Pick<Dependencies, 'db' | 'files' | 'temporal' | 'log' | 'boundary' | 'secrets'>,
   deleteOrphans = atMostEach(ORPHANS_EVERY_MS, () => deleteOrphanedFiles(db, files)),
 ) => ({
-  /**
-   * Takes running rows back from workflows that Temporal does not know, or has closed; ends canceled runs that no step
-   * ends.
-   */
+  /** Resets running rows whose workflow Temporal has lost or closed; ends canceled runs that no step ends. */
   async resetLostRuns(): Promise<void> {
     for (const kind of JOB_KINDS) {
       for (const job of await listRunningJobs(db, kind)) {

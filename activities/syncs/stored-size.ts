@@ -1,10 +1,7 @@
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { storedBytes } from '../../domain/json/json-size.ts';
 
-/**
- * Maximum number of bytes of each document that a sync keeps of its source: the cursor, the fields, the change of
- * these.
- */
+/** Maximum bytes of each document that a sync keeps of its source: cursor, fields, change of fields. */
 export const MAX_SOURCE_DOCUMENT_BYTES = 1024 ** 2;
 
 /** Returns a document to be stored, as the source gave it. Refuses one that is too large. */

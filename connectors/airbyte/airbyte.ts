@@ -86,10 +86,7 @@ function incrementalOf(stream: AirbyteStream, fields: Field[]): Stream['incremen
 
 const catalogs = catalogCache<AirbyteStream[]>();
 
-/**
- * Runs any Airbyte source as a command (Airbyte protocol, version 0:
- * https://docs.airbyte.com/platform/understanding-airbyte/airbyte-protocol). The cursor is the text of its state.
- */
+/** Runs any Airbyte source as a command (Airbyte protocol, version 0); the cursor is its state. */
 export const airbyte = connector({
   name: 'airbyte',
   title: 'Airbyte source',

@@ -27,10 +27,7 @@ import type { PostResult } from '../push/http2-session.ts';
 
 type TokenKey = { key: string; key_id: string; team_id: string };
 
-/**
- * Age at which a token is renewed. Apple refuses a token after an hour, and a new one within 20 minutes of the last
- * (Apple: Establishing a token-based connection).
- */
+/** Age at which a token is renewed: Apple takes it for 20 to 60 minutes (token-based connection). */
 const RENEW_AFTER_MS = 40 * 60_000;
 const RENEW_AT_EARLIEST_MS = 20 * 60_000;
 const MAX_KEYS = 1_000;
@@ -342,10 +339,7 @@ class OpenApns implements OpenPushProvider {
     return !this.#key && !this.#context.app.certificate;
   }
 
-  /**
-   * Sends again with a new provider token if Apple calls the current one too old: Apple has not acted on a refused
-   * request.
-   */
+  /** Sends again with a new provider token: Apple has not acted on a request that it refused as too old. */
   async #post(token: string, own: Record<string, string>, body: string): Promise<PostResult> {
     const headers = {
       'apns-topic': this.#topic,

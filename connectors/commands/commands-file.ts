@@ -64,10 +64,7 @@ const file = z.record(
   'is not an object',
 );
 
-/**
- * Reads the file that MILLRACE_TAPS names; returns a text about its fault, as the end of a sentence that begins with
- * the variable's name.
- */
+/** Reads the file of MILLRACE_TAPS; returns its fault as the end of a sentence. */
 export function readCommandsFile(path: string): Commands | string {
   let json: string;
   try {

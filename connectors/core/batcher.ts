@@ -7,10 +7,7 @@ export type Batcher = {
   add(item: ReadItem, bytes: number): Batch[];
   /** Marks the last item as having an odd cursor (`odd-cursors.ts`). */
   odd(): void;
-  /**
-   * All items so far lie before this cursor; a function is called only where a batch ends. `done`: progress of the
-   * reading, from 0 to 1.
-   */
+  /** Notes that all items so far lie before this cursor; `done`: progress from 0 to 1. */
   passed(cursor: Cursor | (() => Cursor), done?: number): void;
   /** Sets the fields of what follows. Returns the items before, if the fields have changed. */
   setFields(fields: Field[]): Batch[];

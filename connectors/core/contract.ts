@@ -32,10 +32,7 @@ export type Stream = {
   fields: Field[];
   /** Fields that together identify a record; empty if unknown. */
   key: string[];
-  /**
-   * How to read only new or changed records: by one of these fields; `own`: by a state that the source keeps; empty:
-   * not possible.
-   */
+  /** Ways to read only new or changed records: by a field, or by the source's `own` state. */
   incremental: { fields: string[] } | 'own';
 };
 
@@ -216,10 +213,7 @@ export function secret<S extends z.ZodType>(schema: S): S {
   return schema.meta({ secret: true });
 }
 
-/**
- * Marks a setting that can neither send a secret elsewhere nor weaken its protection. When any other setting changes,
- * the secrets must be given again.
- */
+/** Marks a setting that cannot expose a secret; a change of any other requires the secrets again. */
 export function harmless<S extends z.ZodType>(schema: S): S {
   return schema.meta({ harmless: true });
 }

@@ -23,10 +23,7 @@ const SHAPE =
 
 export const NOTHING_ALLOWED: FetchAllow = { allows: () => false };
 
-/**
- * Reads MILLRACE_FETCH_ALLOW; returns a text about its fault, as the end of a sentence that begins with the variable's
- * name.
- */
+/** Reads MILLRACE_FETCH_ALLOW; returns its fault as the end of a sentence. */
 export function readFetchAllow(text: string): FetchAllow | string {
   const read = text.trim() === '' ? [] : text.split(',').map((entry) => readEntry(entry.trim()));
   const errors = read.filter((entry) => typeof entry === 'string');

@@ -168,10 +168,7 @@ function endWithin(body: Readable, host: string, ms: number): void {
 
 const tooLong = (host: string, ms: number) => `The answer of ${host} did not end within ${ms / 1000} s`;
 
-/**
- * Yields the chunks of a body, and refuses one that is slower than `rate`. Time in which the reader does not wait is
- * not counted.
- */
+/** Yields the chunks of a body; refuses one slower than `rate`, without the time that the reader takes. */
 async function* atLeast(
   bytes: AsyncIterable<unknown>,
   host: string,

@@ -4,15 +4,9 @@ import { isKeptByDouble } from '../../domain/text/number-value.ts';
 import { withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { Json, ReadItem, SourceRecord } from './contract.ts';
 
-/**
- * Maximum depth of arrays and objects in a record, including the record itself: deeper ones could overflow the stack of
- * a writer.
- */
+/** Maximum depth of a record, itself included: deeper ones could overflow a writer's stack. */
 export const MAX_RECORD_NESTING = 100;
-/**
- * Maximum depth of other JSON from outside: catalogs, where a level of a record takes two of its schema, states,
- * answers.
- */
+/** Maximum depth of other JSON from outside: catalogs, states, answers. */
 export const MAX_OUTSIDE_NESTING = 500;
 
 /**

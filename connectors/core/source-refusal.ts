@@ -33,10 +33,7 @@ const ADVICE: Record<number, string> = {
 /** 4xx statuses that are not final (RFC 9110, 15.5.9; RFC 8470; RFC 6585, 4). */
 const LATER = new Set([408, 425, 429]);
 
-/**
- * Returns the refusal for an unexpected answer; `source_status` is its status. `advice`: what to check if it is final,
- * by default the user's address and headers.
- */
+/** Returns the refusal for an unexpected answer; `advice`: what to check, by default address and headers. */
 export function refusalOfAnswer(
   host: string,
   status: number,

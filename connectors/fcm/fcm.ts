@@ -231,10 +231,7 @@ type FcmSettings = z.output<typeof FcmSettings>;
 
 const GOOGLE = 'https://fcm.googleapis.com';
 
-/**
- * Sends through Firebase Cloud Messaging, HTTP v1
- * (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send).
- */
+/** Sends through Firebase Cloud Messaging, HTTP v1 (reference: projects.messages.send). */
 export const fcm = pushProvider({
   name: 'fcm',
   title: 'Firebase Cloud Messaging',
@@ -313,10 +310,7 @@ class OpenFcm implements OpenPushProvider {
     return this.#client.close();
   }
 
-  /**
-   * Sends again with a new access token if Google no longer accepts the current one: it has not acted on a refused
-   * request.
-   */
+  /** Sends again with a new access token: Google has not acted on a request that it refused. */
   async #post(body: string): Promise<PostResult | { outcome: PushOutcome }> {
     for (let isLast = false; ; isLast = true) {
       const held = this.#pause.outcome();

@@ -61,10 +61,7 @@ export function checkedKey(key: string): string {
   return key;
 }
 
-/**
- * Makes the folders between two paths one by one: Node's recursive mkdir retries for ever in /proc, which takes no
- * folder.
- */
+/** Makes the folders between two paths one by one: Node's recursive mkdir never ends in /proc. */
 async function makeFolders(from: string, to: string): Promise<void> {
   let path = from;
   for (const name of relative(from, to)
@@ -109,10 +106,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/**
- * Lists files, also those of others: one whose name is no key is renamed to a key, so that it is searched and deleted
- * like all others.
- */
+/** Lists files; renames those whose name is no key, so that they are searched and deleted, too. */
 async function* listFolder(
   root: string,
   prefix: string,

@@ -15,10 +15,7 @@ const GOODBYE_MS = 1_000;
 /** Returns columns as Postgres' own texts. */
 const AS_TEXT: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
-/**
- * One connection. Every statement runs in a transaction that sets what it relies on, so that a pooler may stand
- * between.
- */
+/** One connection; each statement's transaction sets what it relies on, so a pooler may stand between. */
 export type PostgresSession = {
   client: pg.Client;
   settings: PostgresSettings;

@@ -84,10 +84,7 @@ async function* readPostgres(
   }
 }
 
-/**
- * How a stream is read. With a key it is read in pages, each a statement that begins behind the last row; without one,
- * in a single statement.
- */
+/** The way to read a stream: with a key in pages behind the last row, else in one statement. */
 type Plan = {
   stream: PostgresStream;
   /** Columns of the order, whose values are the cursor: the field, then the key. */
@@ -128,10 +125,7 @@ async function planOf(session: PostgresSession, stream: PostgresStream, { mode, 
   };
 }
 
-/**
- * Conditions that leave young rows to the next reading: a row that commits after younger ones were read would never be
- * seen.
- */
+/** Conditions that leave young rows to the next reading, which would miss a row that commits late. */
 function lagOf({ name: column, kind }: PostgresColumn, lagSeconds: number): string[] {
   if (kind.time === undefined || lagSeconds === 0) return [];
   const until = `now() - make_interval(secs => ${lagSeconds})`;
@@ -246,10 +240,7 @@ async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor
   await session.commit();
 }
 
-/**
- * Reads in one statement. Without a key, rows with the last value of the field come again, because it is unknown which
- * of them were read.
- */
+/** Reads in one statement; without a key, rows with the field's last value come again. */
 async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
   await session.begin('read');
   const isNew = newRows(plan, from === null ? [] : [notBefore(plan, from)]);
@@ -264,10 +255,7 @@ async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor
 
 const name = pg.escapeIdentifier;
 
-/**
- * Selects the columns of the order first, because only the beginning of a row that is too wide is kept; then whether
- * its cursor value is odd.
- */
+/** Selects the order's columns first: of a row that is too wide only the beginning is kept. */
 function selectOf({ stream, order, odd }: Plan, where: string): string {
   const columns = [
     ...order.map(name),

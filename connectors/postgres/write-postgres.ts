@@ -189,10 +189,7 @@ async function rowErrorOf({ session, table }: RowWriting, { record }: Row, error
 
 type Value = [column: string, value: Json];
 
-/**
- * Returns the column whose type refuses its value in a row, or null. Tries half of the columns at a time, because
- * Postgres names none.
- */
+/** Returns the column whose type refuses its value, or null; tries halves, because Postgres names none. */
 async function columnOfError(
   session: PostgresSession,
   table: PostgresStream,
@@ -227,10 +224,7 @@ async function areTaken({ client }: PostgresSession, table: PostgresStream, valu
   }
 }
 
-/**
- * Why a row is not taken; `column`: its value is wrong, and `message` says how; `later`: a later try may have another
- * outcome.
- */
+/** The reason why a row is not taken; `column`: its value is wrong; `later`: a later try may succeed. */
 type RowError = { message: string; column?: string; later?: boolean };
 
 /** Messages by SQLSTATE, without values that Postgres would quote (Postgres: appendix A). */
@@ -268,10 +262,7 @@ function isRowError(error: unknown): error is pg.DatabaseError {
   );
 }
 
-/**
- * Returns why, without a value of the record; `column`: the one whose value is wrong, as far as that could be found
- * out.
- */
+/** Returns the reason without a value of the record; `column`: the wrong one, if it could be found. */
 function rowError(error: pg.DatabaseError, column: string | null, record: SourceRecord): RowError {
   const { code = '' } = error;
   if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
