@@ -7,9 +7,7 @@ type LineRule = { rule: string; files: RegExp; pattern: RegExp; message: string 
 
 const PRODUCT = 'activities|api|bench|checks|cli|connectors|domain|runtime|server|store|temporal|workflows';
 /** Product code, without the features whose comments do not all begin well yet. */
-const MENDED_COMMENTS = new RegExp(
-  String.raw`^(?!(?:domain|server|store)/(?:exports|jobs|syncs)/)(?:${PRODUCT})/.*\.ts$`,
-);
+const PRODUCT_CODE = new RegExp(String.raw`^(?:${PRODUCT})/.*\.ts$`);
 const RETIRED_WORDS_FILES = new RegExp(
   String.raw`^(?!checks/text\.ts$|docs/benchmarks\.md$)(?:(?:${PRODUCT})/.*\.ts|(?:docs/.*|README|SECURITY)\.md)$`,
 );
@@ -46,7 +44,7 @@ const LINE_RULES: LineRule[] = [
   },
   {
     rule: 'comment-begin',
-    files: MENDED_COMMENTS,
+    files: PRODUCT_CODE,
     pattern: /(?:^|\s)(?:\/\/|\/\*\*?|^\s*\*) *(?:Of|Those|Whose|Whoever|What)\b/,
     message: 'a comment begins with a verb or a noun: name the thing instead of pointing at it',
   },

@@ -1,4 +1,4 @@
-/** What an exporter may export, in the order in which a run writes it. */
+/** Types of data that an exporter may export, in the order in which a run writes them. */
 export const EXPORT_DATA_TYPES = [
   'sessions',
   'sessions_with_carrier',

@@ -7,7 +7,7 @@ export type ExportReport = RunReport<'late'> & {
   cause: 'schedule' | 'request' | 'rerun' | 'backfill';
   /** A start of null is that of all there is. */
   window: { start: string | null; end: string };
-  /** Of a backfill, and of its reruns. */
+  /** The days of a backfill and of its reruns. */
   days: { from: string; to: string } | null;
   rows: number;
   /** The run whose window it was to export again. */

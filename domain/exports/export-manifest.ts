@@ -20,7 +20,7 @@ const file = z.object({
 
 const dataType = z.object({
   type: z.string(),
-  /** Whether the same window, exported again, gives the same rows. */
+  /** True: the same window, exported again, gives the same rows. */
   repeatable: z.boolean(),
   columns: z.array(z.string()),
   rows: count,
@@ -58,9 +58,9 @@ export const unsignedManifest = z.object({
   bytes: count,
 });
 
-/** What one run wrote, as `manifest.json` tells it. Members that it does not know are dropped. */
+/** The manifest of one run, `manifest.json`. Unknown members are dropped. */
 export const manifestSchema = unsignedManifest.extend({ signature: documentSignature });
 
-/** What is signed: all of it but its signature. */
+/** The signed part: all of the manifest but its signature. */
 export type UnsignedManifest = z.infer<typeof unsignedManifest>;
 export type ExportManifest = z.infer<typeof manifestSchema>;

@@ -60,7 +60,7 @@ type TrustStatement = {
   Condition: { StringEquals: { 'sts:ExternalId': string } };
 };
 
-/** Who may assume the role: the server, when it names this external id (IAM: the confused deputy problem). */
+/** Returns the policy by which the server alone may assume the role, with this external id (IAM: confused deputy). */
 export function trustPolicy({ externalId }: { externalId: string }): PolicyDocument<TrustStatement> {
   return {
     Version: '2012-10-17',

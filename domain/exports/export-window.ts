@@ -10,7 +10,7 @@ export type ExportDays = { from: string; to: string };
 const MAX_DAYS = 400;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** What is wrong with a day of a backfill, or with both. */
+/** An error of a backfill's days. */
 export type DaysError = { element: 'from' | 'to'; message: string };
 
 /** The days by when the clocks of `zone` show them: of 23 or 25 h where they change. */
@@ -46,7 +46,7 @@ export function windowName({ start, end }: ExportWindow, days: ExportDays | null
   return days ? `backfill/${days.from}_${days.to}` : `${start ? instantName(start) : 'beginning'}_${instantName(end)}`;
 }
 
-/** Where the files of a window lie in the bucket, without slashes at its ends. */
+/** Returns the folder of a window's files in the bucket, without slashes at its ends. */
 export function exportFolder(
   { subfolder, identifier }: { subfolder: string; identifier: string },
   window: string,

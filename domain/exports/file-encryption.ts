@@ -15,7 +15,7 @@ const BLOCK_BYTES = 16;
 const TAG_BYTES = 16;
 const HEX = /^[0-9a-f]*$/i;
 
-/** What is wrong with a key, or with the type that it is for; undefined for a key that fits. Never quotes the key. */
+/** Returns the error of a key or its type, without quoting the key; undefined if it fits. */
 export function encryptionKeyError(type: string, key: string): string | undefined {
   const parsed = parseEncryptionType(type);
   if (!parsed) return `the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`;
@@ -75,7 +75,7 @@ class EncryptedFile {
   private readonly type: EncryptionType;
   private readonly key: Buffer;
   private decipher: Decipheriv | undefined;
-  /** Of the IV, until it is whole; then what may be the tag. */
+  /** Holds the IV until it is whole, then the bytes that may be the tag. */
   private held: Buffer = Buffer.alloc(0);
   private sizeBytes = 0;
 

@@ -5,9 +5,7 @@ export const BUCKET_NAME = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 export const REGION_NAME = /^[a-z\d-]{1,64}$/;
 
 const MAX_SUBFOLDER_CHARS = 512;
-/**
- * Those that every tool and SDK writes into an address alike (Amazon S3 user guide: Naming objects, safe characters).
- */
+/** Characters that tools and SDKs may write differently into addresses (S3 user guide: Naming objects). */
 const UNSAFE = /[^A-Za-z\d!_.*'()/-]/u;
 
 /** A folder of a bucket without slashes at its ends; the bucket itself is the empty text. */
@@ -17,7 +15,7 @@ export function trimSlashes(folder: string): string {
   return first < 0 ? '' : parts.slice(first, parts.findLastIndex((part) => part !== '') + 1).join('/');
 }
 
-/** What is wrong with a folder of a bucket that has no slashes at its ends, to be put behind the field's name. */
+/** Returns the error of a bucket's folder without slashes at its ends, to follow the field's name. */
 export function subfolderError(folder: string): string | undefined {
   if (folder === '') return undefined;
   if (folder.length > MAX_SUBFOLDER_CHARS) return `must have at most ${MAX_SUBFOLDER_CHARS} characters`;

@@ -1,6 +1,6 @@
 import type { JobKind } from './job.ts';
 
-/** What may need somebody's attention. */
+/** Kinds of entries that may need somebody's attention. */
 export const ATTENTION_KINDS = [
   'internal_error',
   'overdue',

@@ -1,6 +1,6 @@
 import { Refusal } from '../core/refusal.ts';
 
-/** What a workflow works on, by its row and by the name that the API shows. */
+/** The job of a workflow, by its row and by the name that the API shows. */
 export type JobRef = { entityId: number; jobId: number; identifier: string };
 /** The same as one workflow holds it: a step of an older generation ends without effect. */
 export type JobClaim = JobRef & { generation: number };

@@ -4,13 +4,13 @@ import type { Refusal } from '../core/refusal.ts';
 /** The first wait for an outside system; the longest delays the notice that an outage has ended. */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 5 * 60_000;
-/** What an outside system may ask for by itself (`Retry-After`). */
+/** Longest wait that an outside system may ask for (`Retry-After`). */
 const MAX_ASKED_MS = DAY_MS;
 
 /** Errors of an outside system that may pass by themselves: for every other one somebody has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
-/** Whether an error of an outside system, by its status, may pass by itself. */
+/** Returns whether an error of an outside system, by its status, may pass by itself. */
 export function mayPassByItself({ status }: Pick<Refusal, 'status'>): boolean {
   return PASSING.has(status);
 }
@@ -42,7 +42,7 @@ export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'ext
   return mayPass ? Math.min(backOffMs, Math.max(patienceMs - failingForMs, FIRST_WAIT_MS)) : backOffMs;
 }
 
-/** What a job keeps of its trouble until its next try; `failingSince` is when the first of the `tries` failed. */
+/** A job's trouble until its next try; `failingSince`: when the first of the `tries` failed. */
 export type NextTry = { tries: number; failingSince: Date; waitMs: number; waitsUntil: Date };
 
 /** The try after one more that has failed; null: the work has failed for good. */

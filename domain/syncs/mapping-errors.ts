@@ -5,7 +5,7 @@ import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-l
 import { isTimeZone } from '../time/time-zone.ts';
 import type { Mapping } from './record-mapping.ts';
 
-/** What is wrong with an element, by its wire name. */
+/** An error of an element, by its wire name. */
 export type MappingError = { element: string; message: string };
 
 /** A mapping as a caller may give it: of an entry's members any may be there, or missing. */
@@ -19,9 +19,9 @@ export type GivenField = {
 };
 
 export type MappingUse = {
-  /** Whether attributes are written to, which are somebody's. */
+  /** True: the sync writes attributes, which belong to a customer. */
   needsCustomer: boolean;
-  /** What the source has, where that is known. */
+  /** Names of the source's fields, if known. */
   knownFields?: readonly string[];
 };
 
@@ -49,7 +49,7 @@ export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownField
   return errors.slice(0, MAX_FAULTS);
 }
 
-/** What is wrong with an entry by itself, whatever the others are. */
+/** Returns the errors of an entry by itself, whatever the others are. */
 export function fieldErrors(
   { from, to, value, drop, convert }: GivenField,
   element: string,
@@ -72,7 +72,7 @@ export function fieldErrors(
   ];
 }
 
-/** Of two entries with one name the second is at fault; `targets` has those of the entries before. */
+/** Returns errors of repeated names; `targets` has the names of the entries before. */
 export function targetErrors(
   { from, to = from, drop }: GivenField,
   index: number,

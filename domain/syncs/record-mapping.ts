@@ -5,14 +5,14 @@ import type { Json } from '../json/plain-json.ts';
 /** A record of a source by its fields' names. */
 export type SourceRecord = { [field: string]: Json };
 
-/** What becomes of a record's fields. */
+/** Rules for the fields of a record. */
 export type Mapping = {
   /** Which field names the customer; null where no attributes are written. */
   customer: CustomerField | null;
   fields: readonly MappedField[];
-  /** Whether fields that no entry names are written under their own names. */
+  /** Writes fields without an entry under their own names, or drops them. */
   otherFields: 'keep' | 'drop';
-  /** What an empty text does: EMPTY_VALUE as in imports, or it removes. */
+  /** Effect of an empty text: EMPTY_VALUE as in imports, or a removal. */
   empty: 'fail' | 'remove';
 };
 

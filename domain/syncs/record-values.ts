@@ -18,7 +18,7 @@ import { quote } from '../text/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { CustomerField, MappedRecord } from './record-mapping.ts';
 
-/** What records are checked against; `sorDeleted` once the SoR is gone. */
+/** Rules for records; `sorDeleted`: the SoR is gone. */
 export type RecordRules = AttributeRules & { sorDeleted: boolean };
 
 /** Every value of a record is a row or a refusal. */
@@ -27,12 +27,9 @@ export type CheckedRecord = { rows: (ValueRow | SetRow)[]; refusals: RefusedRow[
 type Person = { customerId: string; customerType: CustomerType };
 
 /**
- * What a mapped record does to the attributes of a SoR, by the rules of imports. Where nothing can be written, since
- * the customer id is no sound text or number, or the SoR is gone, that is the one refusal.
- *
- * null removes, from a Set all elements. A scalar takes the text of a CSV field; a Number and a String also a number, a
- * Boolean and a String also true and false. A Set is replaced by an array of texts, numbers and booleans, an empty one
- * empties it, or by a text with its elements between `;`.
+ * Returns a mapped record's changes of a SoR's attributes, by the rules of imports, or its one refusal. null removes; a
+ * scalar takes a CSV field's text, a String also a number or a boolean. An array, or a text with `;` between elements,
+ * replaces a Set; an empty one empties it.
  */
 export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: CustomerField): CheckedRecord {
   const { customerId } = mapped;

@@ -10,7 +10,7 @@ export function fieldsAt(told: readonly NamedField[], known: readonly NamedField
   return [...told, ...known.filter(({ name, type }) => type === UNTOLD && !names.has(name))];
 }
 
-/** Of known fields those that came up in records alone. */
+/** Returns the known fields that came in records alone. */
 export function untoldOf(fields: readonly NamedField[]): NamedField[] {
   return fields.filter(({ type }) => type === UNTOLD);
 }

@@ -1,4 +1,4 @@
-/** What is done when the source's fields are others than before. */
+/** Reactions to changed fields of the source. */
 export const SCHEMA_RULES = ['stop', 'ignore', 'follow'] as const;
 
 export const RUN_CAUSES = ['schedule', 'request', 'redrive'] as const;

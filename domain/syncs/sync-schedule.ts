@@ -11,7 +11,7 @@ export type IntervalSchedule = { everyMinutes: number; jitterSeconds: number };
 const MAX_MINUTES = 10_080;
 const MAX_JITTER_SECONDS = 3_600;
 
-/** What is wrong with a schedule, by its wire element, and what would be right. */
+/** Returns the error of a schedule by its wire element, with what would be right. */
 export function scheduleError(schedule: SyncSchedule): { element: string; message: string } | undefined {
   return 'cron' in schedule ? cronScheduleError(schedule) : intervalError(schedule);
 }

@@ -213,7 +213,7 @@ function changedMembers(before: StoredExporter, after: Definition): string[] {
   return [...open, ...secret].map(([, member]) => member);
 }
 
-/** What is given, where null may be; else what was before. */
+/** Returns the given value, which may be null, or else the earlier one. */
 function or<T>(given: T | undefined, before: T | undefined): T | undefined {
   return given === undefined ? before : given;
 }
@@ -248,7 +248,7 @@ const OF_ACCESS = {
   aws_secret_key: ['aws_access_key_id', 'aws_secret_access_key'],
 } as const;
 
-/** What belongs to the other way of access. */
+/** Returns errors for members of the other way of access. */
 function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldError[] {
   const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
   return OF_ACCESS[other]

@@ -79,7 +79,7 @@ async function showWindows(
   ]);
 }
 
-/** What was due by now and is behind, after all that is exported. */
+/** Returns the gap behind all exported windows that was due by now. */
 async function missingAtEnd(db: Queryable, exporter: DataExporter, { from, to }: WindowRange): Promise<Shown[]> {
   const { entityId, id, exportedUntil, exportsSince, paused } = exporter;
   const due = dueUntil(exporter, await findEntityZone(db, entityId), new Date());
@@ -184,7 +184,7 @@ type Window = api.ReconciledWindow;
 
 const NOTHING = { rows: 0, bytes: 0, types: [], manifest: null, elsewhere: false };
 
-/** What was verified of a run's files, by their keys, and of its manifest. */
+/** Verified files of a run by their keys, and its manifest. */
 type Verified = { files: Map<string, FileState>; manifest: ManifestState };
 
 type ExportedParts = {
@@ -234,7 +234,7 @@ function showGap(start: Date, end: Date): Window {
   };
 }
 
-/** What was due, and where the run stands that was to export it. */
+/** Shows a gap, and the state of the run that should have exported it. */
 function showMissing(start: Date | null, end: Date, run: ExportRun | null, paused: string | null): Window {
   return {
     ...NOTHING,
@@ -273,7 +273,7 @@ async function stateOf(bucket: ExportBucket, { key, bytes, bucketChecksum }: Exp
   return found.bytes === bytes && (bucketChecksum === null || found.checksum === bucketChecksum) ? 'ok' : 'differs';
 }
 
-/** Of a run that has published one. */
+/** Checks the manifest of a run that has published one. */
 async function checkManifest(
   bucket: ExportBucket,
   secrets: Secrets,

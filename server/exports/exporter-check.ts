@@ -9,7 +9,7 @@ import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances } from '../http/route.ts';
 
-/** What a caller says of an exporter, with its secrets. */
+/** An exporter as a caller defines it, with its secrets. */
 export type Definition = NewExporter & { secrets: ExporterSecrets };
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
@@ -35,7 +35,7 @@ export async function checkBucket(
       bucket.close();
     }
   });
-  // Of a refusal its status alone: messages name hosts.
+  // A refusal shows its status alone: messages name hosts.
   const details = { ok: outcome.ok, ...(outcome.ok ? {} : { status: outcome.refusal.status }) };
   await write(db, (tx) => audit(tx, who, { action: 'check', subjectKind: 'data_exporter', subject, details }));
   if (!outcome.ok) throw outcome.refusal;

@@ -109,7 +109,7 @@ function showExports(exports: RecentExport[]): Record<string, api.Export[]> {
   return shown;
 }
 
-/** What is left of them: a System of Records may have been deleted. */
+/** Returns those that still exist: a System of Records may have been deleted. */
 function inOrder<T>(ids: number[], found: Map<number, T>): T[] {
   return ids.flatMap((id) => found.get(id) ?? []);
 }

@@ -19,7 +19,7 @@ export async function storedExporter(
   return { ...exporter, secrets: await openExporterSecrets(db, secrets, entityId, exporter.id) };
 }
 
-/** What was tried in the bucket is no longer what it is. */
+/** Refuses if the exporter has changed since the settings were tried in the bucket. */
 export function refuseChangedMeanwhile({ revision }: DataExporter, tried: number): void {
   if (revision !== tried)
     refuse(409, 'conflict', 'The data exporter was changed while its bucket was tried: try again');

@@ -1,4 +1,4 @@
-// What the API does with runs of syncs and of exporters alike: list, show, start and cancel them.
+// Runs of syncs and exporters in the API: list, show, start and cancel them.
 import { refuse } from '../../domain/core/refusal.ts';
 import { type JobRef, jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
@@ -17,13 +17,13 @@ type Owner = { id: number; identifier: string };
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
 type Query = Parameters<typeof rowsOf>[0];
 
-/** What tells the runs of a feature apart in the API. */
+/** Differences between the runs of features in the API. */
 type RunKind<R extends Run, NewRun, O extends Owner, Shown, ShownOwner> = {
   runs: Runs<R, O>;
   insert(tx: Tx, owner: O, run: NewRun & { requestedBy: number }): Promise<R | null>;
   /** `isListed`: in a list, or just started. */
   show(db: Queryable, entityId: number, runs: R[], isListed: boolean): Promise<Shown[]>;
-  /** What the audit log calls an owner. */
+  /** Kind of an owner in the audit log. */
   ownerKind: 'sync' | 'data_exporter';
   /** Refuses if there is no such owner. */
   knownOwner(db: Queryable, entityId: number, identifier: string, find?: Runs<R, O>['owners']['lock']): Promise<O>;

@@ -95,7 +95,7 @@ function noStreams({ name, source, destination }: AnyConnector): string {
   return `The connection is of ${name}, which only takes alerts: it has no streams`;
 }
 
-/** Of a refusal its status alone: messages name hosts. */
+/** Returns details for the audit log; a refusal shows its status alone, since messages name hosts. */
 function detailsOf({ connector, side }: Asked, outcome: CallOutcome<unknown>) {
   return {
     connector: connector.name,

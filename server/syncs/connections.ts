@@ -58,7 +58,7 @@ const createConnection = route(api.createConnection, async ({ body, keepReply, .
 
 const changeConnection = route(api.updateConnection, async ({ params: { connection_id }, body, ...who }, deps) => {
   const { entityId } = who.caller;
-  // Of two that give the same name at once, the second finds it taken.
+  // If two give the same name at once, the second finds it taken.
   return write(
     deps.db,
     async (tx) => {
@@ -148,7 +148,7 @@ function showConnection(connection: Connection): api.Connection {
   };
 }
 
-/** What is shown of settings: in the place of each secret, whether it is set. */
+/** Shows settings; instead of each secret, whether it is set. */
 function showSettings({
   connector: name,
   settings,

@@ -12,10 +12,10 @@ const RETRY_SECONDS = 5;
 /** How long a call waits for a place. */
 const MAX_WAIT_MS = 10_000;
 
-/** Who calls a connector, for how long at most, and the secret settings, which are struck out of whatever it says. */
+/** A call of a connector: its caller, its time limit, and secrets to redact from its messages. */
 export type ConnectorCall = { entityId: number; withinMs: number; log: FastifyBaseLogger; secretSettings: object };
 
-/** What the connector gave, or why it refused. */
+/** The connector's answer, or its refusal. */
 export type CallOutcome<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
 
 /** Calls of connectors within requests: bounded in time and in number, and shared out by entity. */

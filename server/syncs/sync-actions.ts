@@ -26,7 +26,7 @@ const acceptSchema = route(api.acceptSyncSchema, ({ params: { sync_id }, ...who 
   changeOwner(syncRuns, deps, who, sync_id, 'schema accepted', acceptFields),
 );
 
-/** What the source tells of is taken as it is by the next run; what came up in records alone only this one knows. */
+/** Accepts the fields of records alone; the next run takes the source's declared fields as they are. */
 async function acceptFields(tx: Queryable, { entityId, id, knownFields }: Sync): Promise<void> {
   const last = (await findLastRuns(tx, entityId, [id])).get(id);
   const untold = untoldOf([...(knownFields ?? []), ...(last?.schemaChange?.added ?? [])]);

@@ -13,7 +13,7 @@ import { type Route, route } from '../http/route.ts';
 import { knownSync } from './sync-record.ts';
 import { syncRuns } from './sync-run-record.ts';
 
-/** What names a record at the destination, by its fields' names. */
+/** The key of a record at the destination, by the names of its fields. */
 type RecordKey = Record<string, unknown>;
 
 /** A longer one is sent nowhere (docs/syncs.md). */

@@ -7,7 +7,7 @@ import { stageOf } from '../jobs/show-stage.ts';
 import { followSyncSoon } from '../jobs/start-soon.ts';
 import { knownSync, showSync } from './sync-record.ts';
 
-/** What the routes do with runs of syncs. */
+/** Runs of syncs as routes serve them. */
 export const syncRuns = servedRuns({
   runs: stored,
   insert: (tx, { entityId, id: syncId }, run: Omit<NewRun, 'syncId'>) => insertRun(tx, entityId, { ...run, syncId }),

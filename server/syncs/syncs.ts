@@ -76,7 +76,7 @@ async function readDefinition(
   return { ...sync, destination: destination!, mapping: mapping! };
 }
 
-/** Of a source that is refused. */
+/** Number of streams of a source that is refused. */
 const NONE = 0;
 
 type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & {
@@ -84,7 +84,7 @@ type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & {
   mapping: Mapping | null;
 };
 
-/** What does not go together, of parts that are right in themselves. */
+/** Returns errors of parts that are right in themselves but do not go together. */
 function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldError[] {
   const errors: FieldError[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
@@ -177,7 +177,7 @@ function readAlerts(body: api.SyncChange['alerts'], before: SyncAlerts): SyncAle
   };
 }
 
-/** What names the records of a sync: once some are known it stays. */
+/** Returns whether both name records in the same way: once some are known it stays. */
 function isOfSameRecords(before: NewSync, after: NewSync): boolean {
   const named = ({ connectionId, stream, destination, mapping }: NewSync) => [
     connectionId,
@@ -274,7 +274,7 @@ async function emailsOf(tx: Tx, { userId, serviceTokenId }: Caller): Promise<str
   return user ? [user.email] : [];
 }
 
-/** What is known of records would be taken for what is known of others. */
+/** Refuses a change after which known records would be taken for others. */
 async function refuseOtherRecords(tx: Tx, before: Sync, after: NewSync): Promise<void> {
   if (isOfSameRecords(before, after) || !(await hasRecords(tx, before.entityId, before.id))) return;
   refuse(

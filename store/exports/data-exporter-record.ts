@@ -3,7 +3,7 @@ import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import type { Row } from '../core/camel-row.ts';
 
-/** What a caller says of an exporter; its secrets stand apart. */
+/** An exporter as a caller defines it, without its secrets. */
 export type NewExporter = {
   name: string;
   type: (typeof EXPORTER_TYPES)[number];
@@ -11,13 +11,13 @@ export type NewExporter = {
   /** Without slashes at its ends; empty: the bucket itself. */
   subfolder: string;
   region: string;
-  /** Of an S3 that is not Amazon's. */
+  /** Address of a store that is not Amazon's S3. */
   endpoint: string | null;
   /** Both null where the bucket is reached by an access key. */
   accountId: string | null;
   roleName: string | null;
   appIds: number[];
-  /** Of the attributes that are exported; deleted ones among them. */
+  /** Systems of Records of the exported attributes, also deleted ones. */
   sorIds: number[];
   /** As they were given: `exportDataType` reads them. */
   exportedData: string[];
@@ -27,13 +27,13 @@ export type NewExporter = {
   serverSideEncryption: ServerSideEncryption['algorithm'] | null;
   /** For aws:kms; null: the account's own key for S3. */
   kmsKeyId: string | null;
-  /** Whether requests with a body carry its Content-MD5. */
+  /** True: requests with a body carry its Content-MD5. */
   contentMd5: boolean;
   /** As it was given; null: files are not encrypted. */
   encryptionType: string | null;
-  /** Of a file before compression: it ends with the piece that reaches this. */
+  /** Size of a file before compression: it ends with the piece that reaches this. */
   partBytes: number;
-  /** Where the first window begins; null: with the first row there is. */
+  /** Start of the first window; null: with the first row there is. */
   exportsSince: Date | null;
   /** Recipients of mails about failures; none: the user who made it. */
   notifyEmails: string[];

@@ -52,7 +52,7 @@ export const {
   updateScheduledUntil,
 } = exporters;
 
-/** What a caller says of an exporter, in the order of `definitionValues`, and then its secrets in that of `sealed`. */
+/** Columns of a definition in the order of `definitionValues`, then its secrets in that of `sealed`. */
 const DEFINITION = [
   'name',
   'type',

@@ -3,10 +3,10 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** Where reading of a type goes on: JSON that only its source understands, and nothing of people. */
+/** Checkpoint of a type: JSON that only its source understands, without personal data. */
 export type ExportCheckpoint = Record<string, string | number>;
 
-/** What a run wrote of one type of data. */
+/** The record of a run about one type of data. */
 export type ExportRecord = Row<
   'export_records',
   | 'runId'
@@ -21,7 +21,7 @@ export type ExportRecord = Row<
   | 'lateCheckedAt',
   { dataType: ExportDataType }
 > & {
-  /** Where the next file begins; null: with the first row. */
+  /** Start of the next file; null: with the first row. */
   checkpoint: ExportCheckpoint | null;
 };
 
@@ -50,7 +50,7 @@ export async function insertExportRecords(
   );
 }
 
-/** What some runs wrote, each in the order in which it writes. */
+/** Lists the records of some runs, in the order in which each writes. */
 export async function listExportRecords(
   db: Queryable,
   entityId: number,

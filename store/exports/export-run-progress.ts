@@ -44,7 +44,7 @@ export async function isAttemptCurrent(
   return rowCount === 1;
 }
 
-/** Of a run `r` and one `c`. */
+/** Condition that runs `r` and `c` write into one folder. */
 const SAME_FOLDER = ['folder', 'bucketName', 'endpoint']
   .map((member) => `r.definition->>'${member}' IS NOT DISTINCT FROM c.definition->>'${member}'`)
   .join(' AND ');

@@ -24,11 +24,11 @@ export const EXPORTED_MEMBERS = [
   'partBytes',
 ] as const satisfies (keyof DataExporter)[];
 
-/** What a run exports, as its exporter said when it was claimed first; secrets are the exporter's. */
+/** The exporter's definition at the first claim of the run; secrets are the exporter's. */
 export type ExportDefinition = Pick<DataExporter, (typeof EXPORTED_MEMBERS)[number]> & {
-  /** Of the window, in the bucket: without slashes at its ends. */
+  /** The window's folder in the bucket, without slashes at its ends. */
   folder: string;
-  /** What tells the encryption key of its files from others (`Secrets.lookup`); from its first attempt on. */
+  /** Keyed hash of the files' encryption key (`Secrets.lookup`), from the first attempt on. */
   keyHash?: string;
 };
 
@@ -41,7 +41,7 @@ export type ExportRun = Run &
     definition: ExportDefinition | null;
     alert: ExportAlert | null;
     window: ExportWindow;
-    /** Of a backfill, and of its reruns. */
+    /** The days of a backfill and of its reruns. */
     days: ExportDays | null;
     /** Hexadecimal. */
     manifestSha256: string | null;

@@ -110,7 +110,7 @@ export async function countExportedRows(db: Queryable, entityId: number, runId: 
 /** Rows of a type that came after a run had exported its window. */
 export type LateRows = { runIdentifier: string; window: ExportRun['window']; dataType: string; rows: number };
 
-/** Those of an exporter that were looked for since a moment, oldest window first. */
+/** Lists an exporter's windows that were searched for late rows since a moment, oldest first. */
 export async function listLateRows(
   db: Queryable,
   entityId: number,

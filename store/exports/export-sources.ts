@@ -26,7 +26,7 @@ import type { TableSource } from './export-sources/table-source.ts';
 
 export type { ExportScope } from './export-sources/export-scope.ts';
 
-/** Where rows go on: kept as JSON, without personal data. */
+/** Checkpoint of rows, kept as JSON without personal data. */
 export type Checkpoint = Record<string, string | number>;
 
 /** A piece of a type's rows: what `copyOut` gives it by, and where the one after it begins. */
@@ -155,7 +155,7 @@ function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean
   return (type === 'attributes' ? sors : apps).length === 0;
 }
 
-/** Of a step of a run, with a day to spare: until then the log has to be there. */
+/** Longest step of a run, with a day to spare: until then the log must exist. */
 const LONGEST_READING_MS = 8 * DAY_MS;
 
 /** Returns whether the log is read. A reading that continues keeps the way it began with. */
@@ -206,7 +206,7 @@ async function countInTable(session: Queryable, source: TableSource, scope: Expo
   return total;
 }
 
-/** What counting found, for the reading that follows it in the same session. */
+/** Results of counting for the reading that follows in the same session. */
 const kept = new WeakMap<Queryable, Map<string, Look>>();
 
 function keptLooks(session: Queryable): Map<string, Look> {
@@ -237,7 +237,7 @@ async function countWhere(
   return total;
 }
 
-/** Of a narrow window by the BRIN index on received_at. */
+/** Counts a narrow window by the BRIN index on received_at. */
 async function lookAt(session: Queryable, source: TableSource, scope: ExportScope, part: Part): Promise<Look> {
   const [found] = await readWhole<{ first: string | null; last: string | null; count: number }>(
     session,
@@ -247,7 +247,7 @@ async function lookAt(session: Queryable, source: TableSource, scope: ExportScop
   return { count, blocks: first === null ? null : { first: blockOf(first), last: blockOf(last!) } };
 }
 
-/** Of (block,place). */
+/** Returns the block of a `(block,place)`. */
 const blockOf = (place: string): number => Number(/\d+/.exec(place)![0]);
 
 /** Reads the rows in the order in which they lie, each slice by one statement, so that no transaction lasts. */

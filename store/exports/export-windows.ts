@@ -13,7 +13,7 @@ const WINDOWS = `SELECT DISTINCT ON (window_end, window_start) * FROM export_run
   ORDER BY window_end, window_start, id DESC`;
 const IN_RANGE = '($3::timestamptz IS NULL OR window_end > $3) AND ($4::timestamptz IS NULL OR window_start < $4)';
 
-/** What an exporter has exported by when it came in, in the order of time. */
+/** Lists the windows that an exporter has exported by receipt, in the order of time. */
 export async function listExportedWindows(
   db: Queryable,
   entityId: number,

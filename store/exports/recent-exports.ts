@@ -2,15 +2,13 @@ import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** What the newest run of a window wrote of one type of data. */
+/** The newest run's record of a window about one type of data. */
 export type RecentExport = Row<'export_records', 'identifier' | 'files' | 'rows', { dataType: ExportDataType }> &
   Row<'export_runs', 'windowEnd'>;
 
 const DAYS = 31;
 
-/**
- * Of the runs of an exporter that finished in the last 31 days, by windows and in the order in which they were written.
- */
+/** Lists an exporter's runs that finished in the last 31 days, by windows and in the order of writing. */
 export async function listRecentExports(db: Queryable, entityId: number, exporterId: number): Promise<RecentExport[]> {
   // A backfill of days may end at the same time as a window: both are shown.
   return readRows<RecentExport>(

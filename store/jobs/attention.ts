@@ -6,10 +6,7 @@ import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
-/**
- * What needs attention: `ATTENTION` has one value for each kind of entry and object, and is all that a new kind adds
- * to.
- */
+/** Entries that need attention: `ATTENTION` has one value for each kind of entry and object. */
 
 export type AttentionNeed = Right | 'admin' | 'superadmin';
 
@@ -197,7 +194,7 @@ function notBegun(kind: JobKind): AttentionSource {
 /** How long work may wait for an outside system without progress. */
 const WAITS_LONG = `interval '1 hour'`;
 
-/** What tells the entries about the runs of a feature apart. */
+/** Differences between the entries about runs of features. */
 type AttentiveRuns = {
   owners: 'syncs' | 'data_exporters';
   /** A condition on runs `j` that try something. */

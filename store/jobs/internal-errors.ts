@@ -9,10 +9,7 @@ import type { Queryable } from '../core/database.ts';
  * for a week, of a privacy request that was given up until staff start it again.
  */
 
-/**
- * What failed: `job` is the identifier of the job, empty where the flow is no job; `entityId` is null where there is
- * none.
- */
+/** A failed step: `job` is empty if the flow is no job, `entityId` null if there is none. */
 export type FailedStep = Row<'internal_errors', 'entityId' | 'job' | 'step', { kind: InternalErrorKind }>;
 
 export type LastingError = Row<'internal_errors', 'id' | 'since' | 'step'>;

@@ -5,10 +5,7 @@ import type { Queryable } from '../core/database.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 import type { OwnerKind } from './run-owners.ts';
 
-/**
- * What the sweep finds in all entities: jobs to be started, jobs whose workflow is lost, and what should have a
- * Schedule.
- */
+/** Finds, in all entities, jobs to start, jobs with a lost workflow, and owners that need a Schedule. */
 
 export type RunningJob = JobRef & JobKey & { workflowRunId: string };
 

@@ -11,19 +11,19 @@ import { HAS_TURN } from '../gdpr/device-requests.ts';
  */
 export type StoredKind = {
   table: string;
-  /** Where other kinds stand in the same table. */
+  /** Condition, if other kinds are in the same table. */
   only?: string;
   /** A condition on an accepted job `j` that may be started. */
   mayStart?: string;
   /** Jobs of one owner run one after another, in the order of their ids: the owner's column. */
   owner?: string;
-  /** Those of an owner that run beside its others: a condition on a row of this name. */
+  /** Condition on a row of this name: the job runs beside others of its owner. */
   isBeside?: (job: string) => string;
   /** The state in which a job that has ended is still its workflow's. */
   heldAs?: string;
-  /** What else a claim sets. */
+  /** Columns that a claim sets besides. */
   alsoSet?: string;
-  /** What else a reset changes, with the new generation as `reset`. */
+  /** Changes of a reset besides, with the new generation as `reset`. */
   alsoReset?: string;
 };
 
@@ -118,7 +118,7 @@ export async function lockJob<R extends object>(
   );
 }
 
-/** Whether a step of this generation may still go on. */
+/** Returns whether a step of this generation may continue. */
 export async function isJobCurrent(
   db: Queryable,
   kind: JobKind,
@@ -222,7 +222,7 @@ export async function endJob(
 export type JobEnd = {
   state: 'finished' | 'failed' | 'canceled';
   failure: { status: string; message: string } | null;
-  /** What is to be mailed. */
+  /** The alert to be mailed. */
   alert: string | null;
 };
 
@@ -240,7 +240,7 @@ export async function updateRunTrouble(
   );
 }
 
-/** What a run has of its trouble once it goes on. */
+/** Columns of a run's trouble once it continues. */
 export const NO_TROUBLE = 'tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL';
 
 /** The oldest job of an owner that waits to be started, where none is running. */

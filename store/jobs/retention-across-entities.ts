@@ -8,7 +8,7 @@ import { KEY_KEPT_FOR } from '../core/idempotent-requests.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
-/** What the sweep clears away in all entities, and what waits there for it. */
+/** Deletes expired rows in all entities, and lists what waits for deletion. */
 
 const BATCH = 5_000;
 /** With each go some dozens of records and files. */
@@ -28,7 +28,7 @@ export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
   return rows.map((row) => ({ entityId: row.entityId, jobId: row.id, identifier: row.identifier }));
 }
 
-/** What dry runs that have ended left beside the values. */
+/** Deletes the remains of ended dry runs, which lie beside the values. */
 export async function deleteDryRunRemains(db: Database): Promise<void> {
   for (const table of ['dry_run_sets', 'dry_run_ids']) {
     await inBatches(

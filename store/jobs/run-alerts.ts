@@ -2,7 +2,7 @@ import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { MailState } from '../core/mails.ts';
 
-/** What became of the alert of a run at a connection; a state of null: it is not sent yet. */
+/** The outcome of a run's alert at a connection; a state of null: it is not sent yet. */
 export type RunAlertOutcome = { connection: string; state: MailState | null; tries: number; reason: string | null };
 
 const RUN_COLUMN = { sync: 'sync_run_id', export: 'export_run_id' } as const;

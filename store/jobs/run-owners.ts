@@ -2,7 +2,7 @@
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** What tells the owners of a feature apart. */
+/** Differences between the owners of features. */
 export type OwnerKind<Owner> = {
   table: string;
   /** Makes an owner of the columns of its row, with its creator. */

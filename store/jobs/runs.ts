@@ -27,28 +27,25 @@ export type Run = Row<
 > & {
   failure: { status: string; message: string } | null;
   mail: { state: MailState; tries: number; reason: string | null } | null;
-  /** What is to be mailed; null: nothing. */
+  /** The alert to be mailed, or null. */
   alert: string | null;
 };
 
-/** What tells the runs of a feature apart. Activities, routes and commands take it with the statements of `runsOf`. */
+/** Differences between the runs of features, which activities, routes and commands take with `runsOf`. */
 type RunKind<R extends Run, Owner> = {
   kind: 'sync' | 'export';
   owners: Owners<Owner>;
   ownerOf(run: R): number;
   /** Makes a run of the columns of its row. */
   toRun(columns: never): R;
-  /** What the claim of a run sets in its row `r`, with values from $3 on; null: nothing. */
+  /** Columns that a claim sets in row `r`, with values from $3 on; null: none. */
   claimed(columns: never, owner: Owner): { set: string; values?: unknown[] } | null;
   /**
    * Which of an owner's last runs covers a scheduled time $3, with more values from $4 on: a condition, which run comes
    * first, and what else is set in it.
    */
   covering: { where: string; order?: string; set?: string };
-  /**
-   * What a cancellation sets in a row `r`, a statement about the rows that it `canceled`, by their ids, and one after
-   * all runs of an owner $2 were canceled.
-   */
+  /** Columns that a cancellation sets in row `r`, and statements after a run or all runs of owner $2 ended. */
   canceled: { set: string; afterwards?: string; ofOwner?: string };
   /** A condition on the accepted runs of the schedule that end when their owner is paused; default: all. */
   hasNotBegun?: string;

@@ -69,10 +69,7 @@ const BESIDE: Partial<Record<JobKind, string>> = {
 export type FoundAttempt = {
   /** The attempt that was noted last. */
   noted: NotedAttempt | null;
-  /**
-   * Whether its process is gone, and not with the database. In a run of a sync, which works at what a source sends,
-   * also whether the attempt outlasted its heartbeat: another one begins, and it has not ended.
-   */
+  /** True: its process is gone, not with the database; for syncs also an attempt past its heartbeat. */
   hasDied: boolean;
   /** A hash of how far the job is; null for one that is gone. */
   progress: string | null;

@@ -16,7 +16,7 @@ export async function insertPinnedBatch(
   );
 }
 
-/** Those that are not merged yet, in their order: a few at most. */
+/** Lists batches that are not merged yet, in their order: a few at most. */
 export async function listPinnedBatches(db: Queryable, entityId: number, runId: number): Promise<PinnedBatch[]> {
   return readRows<PinnedBatch>(
     await db.query(

@@ -31,7 +31,7 @@ export async function findBatch(db: Queryable, entityId: number, runId: number):
   return rows[0] ?? null;
 }
 
-/** What the destination has answered so far: the source is well, and so is the destination. */
+/** Stores the outcomes so far; source and destination then count as well. */
 export async function updateBatchOutcomes(
   tx: Queryable,
   entityId: number,

@@ -20,7 +20,7 @@ export type SyncAlerts = {
   pauseAfter: number | null;
 };
 
-/** What a caller says of a sync. */
+/** A sync as a caller defines it. */
 export type NewSync = {
   name: string;
   connectionId: number;
@@ -29,7 +29,7 @@ export type NewSync = {
   mapping: Mapping;
   mode: 'full' | 'incremental';
   cursorField: string | null;
-  /** What a full reading does not bring any more is removed. */
+  /** True: a full reading removes the records that it no longer has. */
   removes: boolean;
   /** Percent of the known records: of more than that nothing is removed unasked. */
   removalLimit: number;
@@ -53,7 +53,7 @@ export type Sync = NewSync &
     {
       /** Null until a run has looked. */
       knownFields: NamedField[] | null;
-      /** Of those that the source tells of while it is read, what it told by the last readings; null until one has. */
+      /** Fields that the source declared while it was last read; null before the first reading. */
       readFields: NamedField[] | null;
     }
   > & { paused: { at: Date; reason: string } | null; createdBy: { id: number; uid: string } | null };

@@ -2,7 +2,7 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
-/** What a sync last wrote of a record. */
+/** The last write of a record. */
 export type KnownRecord = {
   /** Null: the last one could not be written. */
   checksum: Buffer | null;
@@ -10,14 +10,10 @@ export type KnownRecord = {
   runId: number;
 };
 
-/** What became of a record. `checksum` null: it could not be written. */
+/** The result for a record; `checksum` null: it could not be written. */
 export type HandledRecord = { key: string; customerId: string | null; checksum: Buffer | null };
 
-/**
- * Those of some records that are known, by their keys. Each is looked up: by itself the planner would read the records
- * of all syncs for every batch of a first run, since they are not counted yet, and of a large sync for every large
- * batch.
- */
+/** Lists known records by their keys. Looks up each: the planner would read all records of a first or large run. */
 export async function findKnownRecords(
   db: Database,
   entityId: number,
@@ -195,7 +191,7 @@ export async function deleteRecords(
   ]);
 }
 
-/** Whether any record of a sync is known. */
+/** Returns whether any record of a sync is known. */
 export async function hasRecords(db: Queryable, entityId: number, syncId: number): Promise<boolean> {
   const { rows } = await db.query('SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT 1', [
     entityId,

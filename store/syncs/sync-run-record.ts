@@ -41,15 +41,15 @@ export const PROGRESS_COLUMNS = {
   suspiciousIds: 'suspiciousIds',
 } as const satisfies Record<keyof RunProgress, keyof Tables['sync_runs']>;
 
-/** What a dry run would change of a record, some of which are shown. */
+/** The change that a dry run would make to a record, as a sample. */
 export type SampleRecord = {
   /** The record's ordinal, from 1. */
   line: number;
   outcome: 'written' | 'unchanged' | 'ignored' | 'failed';
   customer_id: string | null;
-  /** Of attributes: what is there, and what would be. */
+  /** Attributes before and after. */
   changes?: { key: string; before: unknown; after: unknown }[];
-  /** Of another destination: the record as it would be sent. */
+  /** The record as it would be sent to another destination. */
   record?: unknown;
   message?: string;
 };

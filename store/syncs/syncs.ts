@@ -116,7 +116,7 @@ export async function updateSync(tx: Queryable, entityId: number, id: number, sy
   return rowCount === 1;
 }
 
-/** Whether a sync other than `id` has the name. */
+/** Returns whether a sync other than `id` has the name. */
 export async function isSyncNameTaken(
   db: Queryable,
   entityId: number,
@@ -153,10 +153,7 @@ export async function listSyncsOf(
   return rows.map(({ name }) => name);
 }
 
-/**
- * Where the next incremental reading goes on: JSON, null for the beginning. `tx` holds a run under way, so what is
- * read, and by which field, has not been changed since it began.
- */
+/** Sets where the next incremental reading continues (null: the beginning); `tx` holds a run under way. */
 export async function updateSyncCursor(
   tx: Queryable,
   { entityId, id }: Pick<Sync, 'entityId' | 'id'>,

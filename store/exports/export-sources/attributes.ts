@@ -26,7 +26,7 @@ export async function listNamedAttributes(
   return new Map(rows.map(({ id, sor, attribute, key }) => [id, [sor, attribute, key]]));
 }
 
-/** What a row `r` is called. A map of JSON is searched by halves; a join would take twice as long. */
+/** Returns SQL for the names of a row `r`; a JSON map is searched by halves, a join takes twice as long. */
 function joinNames(named: NamedAttributes): string {
   const byId = literal(JSON.stringify(Object.fromEntries(named)));
   return `CROSS JOIN LATERAL (SELECT ${byId}::jsonb -> r.attribute_id::text AS names OFFSET 0) named`;
@@ -36,7 +36,7 @@ function joinNames(named: NamedAttributes): string {
 const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::text, r.date_value::text, ${isoUtc('r.datetime_value')},
   array_to_string(r.set_elements, ';'))`;
 
-/** Whether the text of a row `r`'s Set gives other elements back: one of them has a `;`, or is empty. */
+/** True: the text of row `r`'s Set is ambiguous, since an element has a `;` or is empty. */
 export const IS_AMBIGUOUS_SET = `(strpos(array_to_string(r.set_elements, ''), ';') > 0 OR '' = ANY (r.set_elements))`;
 
 /** A Set as an array: an element may have the mark in it that stands between elements of a text. */
@@ -46,7 +46,7 @@ const CUSTOMER_TYPE = `CASE r.customer_type ${Object.entries(CUSTOMER_TYPE_CODE)
   .map(([type, code]) => `WHEN ${code} THEN ${literal(type)}`)
   .join(' ')} END`;
 
-/** What a row `r` of attribute_values becomes beside its names. */
+/** Returns the columns of a row `r` of attribute_values beside its names. */
 const attributeColumns = ({ format }: ExportScope): string =>
   selectList(
     'attributes',
@@ -64,7 +64,7 @@ const attributeColumns = ({ format }: ExportScope): string =>
     format,
   );
 
-/** Of values that there are. A removal dates `changed_at`, too. */
+/** Returns the source of existing values; a removal dates `changed_at`, too. */
 export const attributes = (named: NamedAttributes): TableSource => ({
   table: 'attribute_values',
   isPartitioned: false,
@@ -79,7 +79,7 @@ export const attributes = (named: NamedAttributes): TableSource => ({
 /** Continues behind this moment, in Postgres's text with its microseconds. No customer's id. */
 export type LogCheckpoint = { changedSince: string };
 
-/** What one statement takes of the log: some thousand customers, or all that one transaction changed. */
+/** Bytes that one statement reads of the log: some thousand customers, or one transaction's changes. */
 const BYTES_AT_ONCE = 256 * 1024;
 
 /** Moments that are looked at together. */

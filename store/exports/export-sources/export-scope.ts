@@ -21,7 +21,7 @@ export const literal = (value: string | number | Date): string =>
 export const literalList = (values: readonly number[]): string =>
   `ANY (${literal(`{${values.join(',')}}`)}::integer[])`;
 
-/** Whether a time lies in the window. */
+/** Returns SQL for whether a time lies in the window. */
 export function inWindow(column: string, { start, end }: Pick<ExportWindow, 'start' | 'end'>): string {
   const before = `${column} < ${literal(end)}::timestamptz`;
   return start === null ? before : `${column} >= ${literal(start)}::timestamptz AND ${before}`;

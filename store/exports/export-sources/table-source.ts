@@ -6,9 +6,9 @@ export type TableSource = {
   isPartitioned: boolean;
   /** Which rows of `r`, the table or one of its partitions. */
   condition: (scope: ExportScope) => string;
-  /** What is joined to each, `LATERAL`, so that it comes after it; '' for nothing. */
+  /** Joins for each row, `LATERAL`, so that they come after it; '' for none. */
   joins: (scope: ExportScope) => string;
-  /** Of these, those that make other rows of one: what is counted has them, too. */
+  /** The joins that make several rows of one, which counting needs, too. */
   countedJoins: (scope: ExportScope) => string;
   /** The select list. */
   columns: (scope: ExportScope) => string;
