@@ -6,7 +6,6 @@ import { projectFiles } from './project-files.ts';
 type LineRule = { rule: string; files: RegExp; pattern: RegExp; message: string };
 
 const PRODUCT = 'activities|api|bench|checks|cli|connectors|domain|runtime|server|store|temporal|workflows';
-/** Product code, without the features whose comments do not all begin well yet. */
 const PRODUCT_CODE = new RegExp(String.raw`^(?:${PRODUCT})/.*\.ts$`);
 const RETIRED_WORDS_FILES = new RegExp(
   String.raw`^(?!checks/text\.ts$|docs/benchmarks\.md$)(?:(?:${PRODUCT})/.*\.ts|(?:docs/.*|README|SECURITY)\.md)$`,
