@@ -47,7 +47,6 @@ import { serveTracking } from './tracking/serve-tracking.ts';
 import { callWriter } from './tracking/write-calls.ts';
 import { WriteKeys } from './tracking/write-keys.ts';
 
-/** Returns the whole HTTP surface, ready to listen. `routes`: for tests of the surface itself. */
 export async function buildServer(
   deps: ServerDependencies,
   routes: readonly Route[] = allRoutes,
@@ -111,7 +110,6 @@ export async function buildServer(
   return app;
 }
 
-/** Returns a server of metrics alone, for their own address, also in a process without routes. */
 export function buildMetricsServer(
   { log, metrics }: Pick<ServerDependencies, 'log' | 'metrics'>,
   token?: string,
@@ -129,7 +127,7 @@ function newApp(
   limits: Limits,
   trustProxy: ServerSettings['trustProxy'] = false,
 ): FastifyInstance {
-  // Fastify itself logs errors, too, whose texts may quote values.
+  // Fastify itself logs errors, too, and their texts may quote values.
   const quiet = log.child({}, { serializers: { err: internalErrorOf, req: () => undefined, res: () => undefined } });
   const app = fastify({
     ...connectionOptions(limits),
@@ -141,7 +139,7 @@ function newApp(
     return503OnClosing: false, // refuseWhileEnding
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
-  // Other methods are refused like unknown paths; Fastify's own answer would have another form.
+  // Refuses other methods like unknown paths: Fastify's own answer has another form.
   for (const method of METHODS.filter((each) => !app.supportedMethods.includes(each)))
     app.addHttpMethod(method, { hasBody: true });
   return app;
@@ -153,10 +151,7 @@ async function protectBrowsers(app: FastifyInstance): Promise<void> {
   });
 }
 
-/**
- * Counts requests that ended in an internal error, and records them for those who look for what needs attention (law
- * 11).
- */
+/** Counts and records requests that ended in an internal error (law 11). */
 function recordFailedRequests(app: FastifyInstance, { db, metrics }: Pick<ServerDependencies, 'db' | 'metrics'>): void {
   app.addHook('onResponse', async (request, reply) => {
     if (reply.statusCode !== 500) return;
@@ -169,10 +164,7 @@ function recordFailedRequests(app: FastifyInstance, { db, metrics }: Pick<Server
   });
 }
 
-/**
- * Refuses with 429 requests of a token beyond `perMinute`, or of an address (IPv6: a /64) without a valid token: a
- * made-up token has no share of its own.
- */
+/** Refuses with 429 a token's requests beyond `perMinute`, or an address's (IPv6: a /64) without a valid token. */
 async function limitRates(app: FastifyInstance, perMinute: number): Promise<void> {
   if (perMinute === 0) return;
   await app.register(rateLimit, {
@@ -208,7 +200,6 @@ function patternOf(request: FastifyRequest): string {
   return request.routeOptions.url ?? 'unknown';
 }
 
-/** Answers 404 for an unknown path, and 405 with `Allow` for one that has other methods. */
 function refuseUnknownPaths(app: FastifyInstance, routes: readonly Route[]): void {
   const limited = app.hasDecorator('rateLimit') ? { preHandler: app.rateLimit() } : {};
   app.setNotFoundHandler(limited, async (request, reply) => {
@@ -245,7 +236,7 @@ function refuseWhileEnding(app: FastifyInstance): void {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Call it once the credentials hold: the body may then take its time, and is no longer counted. */
+    /** Call it once the credentials hold: the body is then no longer counted, and may take its time. */
     verified(): void;
     isVerified: boolean;
   }
@@ -265,8 +256,7 @@ function connectionOptions({ headersMs, bodyBytes }: Limits): FastifyHttpOptions
   };
 }
 
-/** Closes connections beyond the maximum, without an answer. Behind a proxy only the total is limited, and the proxy
- * limits a caller's. */
+/** Closes connections beyond the maximum, without an answer. Behind a proxy, which limits callers, only in total. */
 function limitConnections({ server }: FastifyInstance, limits: Limits, isBehindProxy: boolean): void {
   const { connections, connectionsPerAddress } = limits;
   server.maxConnections = connections;
@@ -317,7 +307,6 @@ function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs }: Lim
   });
 }
 
-/** Answers input that is not HTTP, and so never becomes a request. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -349,10 +338,7 @@ function clientRefusal(code: string | undefined): Refusal {
   return new Refusal(400, 'bad_request', 'This is not a valid HTTP request');
 }
 
-/**
- * Ends connections once they are answered while the server closes. Node itself ends only those that are idle when it
- * begins; another would keep the server open as long as its client likes.
- */
+/** Ends connections once they are answered while the server closes: Node itself ends only those that are idle then. */
 function endAnswered(app: FastifyInstance): void {
   let isClosing = false;
   app.addHook('preClose', async () => {

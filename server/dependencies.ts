@@ -25,38 +25,29 @@ import type { WriteCalls } from './tracking/write-calls.ts';
 
 /** Limits of requests; sizes in bytes. */
 export type Limits = {
-  /** A JSON body or web form without files. */
   bodyBytes: number;
-  /** Arrays and objects within each other. */
   nesting: number;
-  /** An uploaded file, as it comes. */
   uploadBytes: number;
-  /** The same file, decompressed. */
   decompressedBytes: number;
-  /** Decompressed bytes that may be received before their credentials: by all callers together, and by one address. */
+  /** Decompressed bytes received before their credentials, by all callers and by one address. */
   unverifiedBytes: number;
   unverifiedBytesPerAddress: number;
-  /** How long a request may take until its credentials have come. */
   unverifiedMs: number;
-  /** Maximum that one entity's feed holds: requests, and bytes of their values. */
   waitingRequests: number;
   waitingBytes: number;
-  /** Decompressed bytes of kept import files: of one System of Records, and of an entity. */
+  /** Decompressed bytes of import files that are kept for a SoR, and for an entity. */
   keptBytesPerSor: number;
   keptBytesPerEntity: number;
-  /** Bytes of SDK calls that wait to be written. */
+  /** Bytes of SDK calls that wait for a transaction. */
   trackingBytes: number;
   headersMs: number;
-  /** Time of a connector for a check or discovery. */
   checkMs: number;
   discoverMs: number;
-  /** Time between two pieces of a body. */
   idleBodyMs: number;
   /** Time in which a reader must take something of a streamed answer. */
   readerMs: number;
-  /** How long a streamed list waits for a place. */
   listWaitMs: number;
-  /** Open connections; and from one address, unless a proxy stands before the server. */
+  /** Maximum of open connections, in all and from one address (not behind a proxy). */
   connections: number;
   connectionsPerAddress: number;
 };
@@ -86,7 +77,6 @@ export const LIMITS: Limits = {
 };
 
 export type ServerSettings = {
-  /** Address at which callers reach this server, without a slash at the end. */
   publicUrl: string;
   tokenTtlDays: number;
   /** Requests per minute of one token, or of one address; 0 for no limit. */
@@ -108,7 +98,6 @@ export type ObservedRequest = { method: string; route: string; status: number; s
 /** Part of the service; `required`: without it this server takes no requests. */
 export type Readiness = { name: string; ready: boolean; required: boolean; reason?: string };
 
-/** Dependencies of the HTTP surface on other layers. */
 export type ServerDependencies = {
   db: Database;
   files: Files;
@@ -121,21 +110,17 @@ export type ServerDependencies = {
     text(): Promise<string>;
     contentType: string;
   };
-  /** Set if traces are on. */
   traceRequest?: TraceRequest | undefined;
-  /** Starts the work of recorded requests; the sweep repeats a failed start. */
+  /** Starts the work of recorded requests. The sweep repeats a failed start. */
   flows: Flows;
   outside: WaysOut;
   /** Shared with the workers of this process. */
   cpuShare: CpuShare;
-  /** Folders for calls of connectors. */
   scratch: Pick<Scratch, 'folderOf'>;
-  /** Returns an entry for each part of the service. */
   ready(): Promise<Readiness[]>;
   settings: ServerSettings;
 };
 
-/** Dependencies of a route. */
 export type RouteDependencies = ServerDependencies & {
   limits: Limits;
   unverified: UploadBudget;

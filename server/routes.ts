@@ -63,7 +63,7 @@ import { callReportRoutes } from './tracking/call-reports.ts';
 import { trackingPrivacyRoutes } from './tracking/tracking-privacy.ts';
 import { trackingRoutes } from './tracking/tracking.ts';
 
-/** All routes: the server, the API page and the tests over all routes use this list. */
+/** All routes, for the server, the API page and the tests over all routes. */
 export const routes: readonly Route[] = [
   ...attentionRoutes,
   ...sessionRoutes,

@@ -10,13 +10,9 @@ import {
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
-/** Maximum number of attributes that the audit log names. */
 const MAX_WRITTEN = 100;
 
-/**
- * Returns the attributes in filters for the audit log, since counts of such filters reveal values of single people;
- * values are left out. Refuses a caller who may not read values if one of the attributes is sensitive.
- */
+/** Returns filters' attributes, not values, for the audit log. Refuses sensitive ones without the right to values. */
 export async function attributesOfFilters(
   db: Queryable,
   caller: Caller,
@@ -34,10 +30,7 @@ export async function attributesOfFilters(
   return { attributes: named.length > MAX_WRITTEN ? `${written} and ${named.length - MAX_WRITTEN} more` : written };
 }
 
-/**
- * Refuses to change a segment's people for a caller who may not read values, if a segment that names it compares with a
- * sensitive attribute: the other segment's counts would reveal the values of people who came or left.
- */
+/** Refuses to change people of a segment in sensitive comparisons without the right: its counts would reveal values. */
 export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
   if (caller.rights.has('sor_manage')) return;
   const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(
@@ -52,10 +45,7 @@ export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmen
   }
 }
 
-/**
- * Lists the segments whose people and counts the caller may not see, since they would reveal values that the caller may
- * not read.
- */
+/** Lists segments whose people and counts would reveal values that the caller may not read. */
 export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
   return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);
 }

@@ -52,7 +52,6 @@ const storedStats = route(api.viewFunnelStats, ({ params: { identifier }, query,
 type Counted = {
   query: StatsQuery & { app_id: string; breakdown?: string | undefined };
   who: Circumstances & { caller: Caller };
-  /** The identifier of a stored funnel. */
   subject?: string;
   funnel(): Promise<AskedFunnel>;
 };
@@ -155,7 +154,6 @@ function completions({ people, seconds }: Pick<StepTotal, 'people' | 'seconds'>,
   return { completions: people * oneIn, average_duration: people === 0 ? null : seconds / people };
 }
 
-/** Adds the error of each number of people, if it is estimated. */
 function estimated<T>(result: T[], totals: readonly Pick<StepTotal, 'people'>[], oneIn: number): T[] | Reply {
   if (oneIn === 1) return result;
   const errors = totals.map(({ people }) => sampleError(people, oneIn)).join(', ');

@@ -10,13 +10,9 @@ import { refuseWait } from '../http/refuse-wait.ts';
 
 const RESTART_SECONDS = 1;
 const TRANSACTION_TIMEOUT = '25P04';
-/** Maximum time of such a read in the database. */
 export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
-/**
- * Shares these reads out by entity: one slot is free for another entity, however many reads an entity asks for. A
- * caller who hangs up leaves the queue, and Postgres stops computing.
- */
+/** Shares these reads out by entity; one slot stays free for others. Postgres stops computing if a caller hangs up. */
 export class HeavyReads {
   readonly #take: Semaphore;
   readonly #closing = new AbortController();
@@ -25,10 +21,7 @@ export class HeavyReads {
     this.#take = openPlaces('heavyReads', cpuShare);
   }
 
-  /**
-   * Does a read. Refuses it with 429 if too many wait, and with 503 if it took too long or the server ends. `read` ends
-   * its statements once its signal aborts.
-   */
+  /** Refuses with 429 if too many wait, with 503 if it takes too long. `read` ends its statements on its signal. */
   async within<T>(entityId: number, hungUp: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = AbortSignal.any([hungUp, this.#closing.signal]);
     try {

@@ -2,13 +2,9 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { type FilterUser, listFilterUsers } from '../../store/analytics/filter-users.ts';
 import type { Tx } from '../../store/core/database.ts';
 
-/** Maximum number of named users of each kind. */
 const MAX_NAMED = 20;
 
-/**
- * Refuses to delete a segment or campaign that filters name by one of its identifiers. `lockSegments` keeps new filters
- * from naming it.
- */
+/** Refuses to delete a segment or campaign that filters name. `lockSegments` keeps new filters from naming it. */
 export async function refuseUsed(tx: Tx, entityId: number, identifiers: readonly string[]): Promise<void> {
   const users = await listFilterUsers(tx, entityId, identifiers, MAX_NAMED);
   if (users.length === 0) return;

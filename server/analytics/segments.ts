@@ -134,7 +134,6 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, hungU
   );
 });
 
-/** Returns the given filters if they hold something; else null. */
 function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): SegmentFilters | null {
   if (!isStatic || given === undefined) return given ?? null;
   return given.blocks.length === 0
@@ -142,7 +141,7 @@ function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): Segmen
     : refuseField('filters', 'must have no blocks: a static segment is a list of people');
 }
 
-/** Checks that the names in filters exist and form no circle. Returns the segments among them. */
+/** Returns the segments that filters name. Refuses unknown names and circles. */
 async function checkFilters(tx: Tx, entityId: number, appId: number, filters: SegmentFilters): Promise<number[]> {
   const { segments } = await resolveOrRefuse(tx, entityId, appId, filters);
   return segments.map(({ id }) => id);
@@ -185,10 +184,8 @@ const NO_COUNTS: SegmentCounts = {
   reachToken: 0,
   reachTotal: 0,
 };
-/** Minimum number of people whose pushes can be compared. */
 const MIN_AB_PEOPLE = 2;
 
-/** Returns a function that shows segments to this caller. */
 async function showTo(db: Queryable, caller: Caller): Promise<(segment: Segment) => api.Segment> {
   const hidden = await listHiddenSegments(db, caller);
   return (segment) => showSegment(segment, hidden.includes(segment.id));
@@ -267,7 +264,7 @@ const removePeople = route(api.removeSegmentPeople, async ({ params: { identifie
   const result = await write(deps.db, async (tx) => {
     const segment = await lockStatic(tx, who.caller, identifier);
     const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
-    // A device that was added before the app saw its user may still be a member itself.
+    // A device added before the app saw its user may still be a member itself.
     const devices = body.customer_id_type === 'device_id' ? body.ids.map((device) => `d${device}`) : [];
     const removed = Math.min(
       people.length,
@@ -292,7 +289,7 @@ async function lockStatic(tx: Tx, caller: Caller, identifier: string): Promise<S
 type Refused = { index: number; code: 'INVALID_CUSTOMER_ID'; message: string };
 type Given = { ids: string[]; customer_id_type: CustomerType };
 
-/** Returns the people of these ids, each once, in order of the members' key, without invalid ids and erased people. */
+/** Returns each person of these ids once, in order of the members' key, without invalid ids and erased people. */
 async function readPeople(
   tx: Tx,
   secrets: Secrets,

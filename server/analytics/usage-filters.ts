@@ -10,10 +10,7 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import type { Caller } from '../http/caller.ts';
 import { listHiddenSegments } from './attributes-of-filters.ts';
 
-/**
- * A list to be read as JSON or as a file: its entries, and its subject for the audit log: people by id, or the whole
- * app or segment.
- */
+/** Entries of a list or file, and its subject for the audit log: people by id, or the whole app or segment. */
 export type AskedEntries = {
   filter: UsageFilter;
   isGrouped?: boolean | undefined;
@@ -32,7 +29,6 @@ export const NO_APP = "Couldn't find App";
 
 type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
 
-/** Returns the filter that all lists of events have. */
 export function eventFilter(query: EventQuery) {
   const { group: isGrouped, session_ids: sessions, names, details } = query;
   const { since, until, updatedSince } = periodOf(query);
@@ -178,12 +174,11 @@ function refuseSegment(): never {
   return refuse(404, 'not_found', "Couldn't find Segment");
 }
 
-/** Reads integer ids; other texts are ids of nothing. */
+/** Reads integer ids. Other texts are ids of nothing. */
 function idsOf(given: readonly string[]): number[] {
   return given.filter((id) => /^\d{1,15}$/.test(id)).map(Number);
 }
 
-/** Returns the people whose ids the query has; else the whole app or segment. */
 function subjectOf<Whole>(
   whole: Whole,
   { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts },
@@ -193,7 +188,6 @@ function subjectOf<Whole>(
 
 type Audited = Pick<AuditEntry, 'subjectKind' | 'subject' | 'customerHash' | 'details'>;
 
-/** Returns entries for the audit log: one for each person in the query, or one for the app or segment. */
 export function auditedEntries(
   secrets: Secrets,
   entityId: number,

@@ -229,7 +229,7 @@ async function pageInOrder<List extends UsageListName>(
 /** The start of the next page, and the number of entries at the first page. */
 const Cursor = z.object({ total: z.int(), page: z.int(), upTo: z.int().nullable(), after: z.array(z.string()).min(1) });
 
-/** Seals a cursor, which may hold a device's id, since addresses end up in logs. */
+/** Seals a cursor, since it may hold a device's id and addresses end up in logs. */
 function sealCursor(
   { secrets }: RouteDependencies,
   entityId: number,

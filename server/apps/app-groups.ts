@@ -84,7 +84,6 @@ async function refuseTakenName(tx: Queryable, entityId: number, given: string, e
     refuseField('name', 'is the name of another app group already');
 }
 
-/** Returns the ids of the apps in a body; undefined if it has none. */
 async function readApps(
   tx: Queryable,
   entityId: number,

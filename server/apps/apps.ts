@@ -90,7 +90,7 @@ function folded(email: string): string {
   return email.toLowerCase();
 }
 
-/** Returns whether the caller may see the key, a secret by which pushes are sent. */
+/** Returns whether the caller may see the key, by which anyone can send pushes. */
 function seesFcmKey({ rights }: Caller): boolean {
   return rights.has('apps_manage');
 }
@@ -194,7 +194,6 @@ export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'>
   outcomesConnection: null,
 };
 
-/** Settings by the members of a body. */
 const MEMBERS = {
   name: 'name',
   packageName: 'package_name',
@@ -228,7 +227,7 @@ const MEMBERS = {
 /** Members of the reference's body, beside `name` and `parent_identifier`; all others are Millrace's own. */
 const OF_THE_STORE: readonly string[] = ['package_name', 'store_id', 'sku', 'app_type', 'qa', 'domains', 'default_tz'];
 
-/** Returns the type of a body, once its package name is known to be free. */
+/** Returns the type of a body. Refuses a package name that is taken. */
 async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before: App | null): Promise<AppType> {
   const errors: { element: string; message: string }[] = [];
   const { package_name: packageName } = body;
@@ -244,7 +243,6 @@ async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before
   });
 }
 
-/** Returns the settings of a body; members that it leaves out are as before, or the defaults. */
 async function readSettings(
   tx: Tx,
   entityId: number,
@@ -272,7 +270,7 @@ async function readSettings(
   };
 }
 
-/** An unchanged connection needs no check: it can't be deleted meanwhile. */
+/** Skips an unchanged connection: it can't be deleted meanwhile. */
 async function readOutcomesConnection(
   tx: Tx,
   entityId: number,
@@ -283,7 +281,7 @@ async function readOutcomesConnection(
   return requireConnection(tx, entityId, given, 'outcomes_connection', 'outcomes');
 }
 
-/** Returns the parent, which may have no parent itself. Locks it, so that it gets none meanwhile. */
+/** Locks the parent, so that it gets no parent meanwhile. Refuses one that has a parent. */
 async function readParent(
   tx: Tx,
   entityId: number,
@@ -303,7 +301,6 @@ async function readParent(
   return parent.id;
 }
 
-/** Returns the ids of the groups in a body; undefined if it has none. */
 async function readGroups(tx: Tx, entityId: number, identifiers: string[] | undefined): Promise<number[] | undefined> {
   if (identifiers === undefined) return undefined;
   const ids = await listAppGroupIds(tx, entityId, identifiers);
@@ -312,7 +309,6 @@ async function readGroups(tx: Tx, entityId: number, identifiers: string[] | unde
   return [...ids.values()];
 }
 
-/** Returns the members of a body that changed. */
 function changedMembers(before: AppSettings, after: AppSettings): string[] {
   const changed = Object.entries(MEMBERS).filter(([setting]) => {
     const key = setting as keyof AppSettings;
@@ -321,9 +317,7 @@ function changedMembers(before: AppSettings, after: AppSettings): string[] {
   return [...new Set(changed.map(([, member]) => member))];
 }
 
-/**
- * Refuses to change who receives personal data, or decides about it, without the right. `before` is null for a new app.
- */
+/** Refuses to change who receives personal data without the right. `before` is null for a new app. */
 function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, after: AppSettings): void {
   if (rights.has('gdpr_data_manage')) return;
   const changed = changedMembers({ ...after, ...(before ?? APP_DEFAULTS) }, after);
@@ -331,7 +325,7 @@ function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, a
   if (member) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`);
 }
 
-/** Refuses to change settings that come from a store account (reference: Apps, 3); other settings may be changed. */
+/** Refuses to change settings that come from a store account (reference: Apps, 3). */
 function refuseChangeOfStoreFetched(changed: readonly string[]): void {
   const fetched = changed.find((member) => OF_THE_STORE.includes(member));
   if (fetched === undefined) return;
@@ -350,7 +344,6 @@ const HOST =
 const host = text({ max: 260 }).regex(HOST, 'must be a host name, such as www.example.com');
 const WebApp = z.object({ domains: textArray(host, MAX_DOMAINS).optional() });
 
-/** Returns the domains of a web app's body; undefined if it has none. */
 function readDomains(domains: unknown): string[] | undefined {
   return validate(WebApp, { domains }, 'body').domains;
 }
@@ -394,7 +387,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
   );
 });
 
-/** Maximum number of sends that are signaled at once when quiet hours change; the others see it when they continue. */
+/** Maximum number of sends signaled at once when quiet hours change; others see it when they continue. */
 const MAX_WOKEN = 100;
 
 const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body, ...who }, deps) => {
@@ -438,7 +431,7 @@ function isRegrouped({ groups }: WholeApp, given: string[] | undefined): boolean
   return given !== undefined && (given.some((id) => !before.includes(id)) || before.some((id) => !given.includes(id)));
 }
 
-/** Writes an audit entry for apps' push keys, which are secrets. */
+/** Audits apps' push keys, which are secrets. */
 async function writeDownKeys(db: Queryable, who: { caller: Caller; address: string }, apps: WholeApp[]): Promise<void> {
   const shown = seesFcmKey(who.caller) ? apps.filter(({ fcmKey }) => fcmKey !== null) : [];
   if (shown.length === 0) return;

@@ -263,16 +263,13 @@ function showPurpose({ identifier, technicalName: name, title: shown, body, elem
   };
 }
 
-/** Routes that all parts of a data wallet share: list, view, create, change, delete. */
-
-/** A stored object; `id` and `identifier` are null for a default one, which is in no table. */
+/** A stored object. `id` and `identifier` are null for a default one, which is in no table. */
 type Kept = { id: number | null; identifier: string | null; technicalName: string };
 type Made = { id: number; identifier: string };
 type NamedBody = z.ZodObject & z.ZodType<{ technical_name?: string | undefined }>;
 
 type Defaults = { technicalNames: readonly string[]; mayNotChange: string; mayNotDelete: string };
 
-/** How one kind of object is stored. */
 type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType> = {
   /** Default objects can't be changed or deleted, and their technical names are reserved. */
   defaults?: Defaults;
@@ -286,7 +283,7 @@ type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R exte
   remove(tx: Queryable, wallet: WalletRef, kept: K & Made): Promise<void>;
 };
 
-/** Returns the routes list, view, create, change (PUT and PATCH are the same) and delete. */
+/** Returns the routes. PUT and PATCH are the same. */
 function walletRoutes<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType>(
   operations: api.WalletOperations<C, U, R>,
   kept: WalletPart<K, C, U, R>,
@@ -345,7 +342,7 @@ function walletRoutes<K extends Kept, C extends NamedBody, U extends NamedBody, 
   ];
 }
 
-/** Yields a list in one piece: a wallet has a size limit of its own, and slots bound how many lists are in memory. */
+/** Yields a list in one piece: a wallet is limited in size, and slots limit how many lists are in memory. */
 async function* inOnePiece<T>(list: () => Promise<T>): AsyncGenerator<T> {
   yield await list();
 }
@@ -375,7 +372,6 @@ function refuseTaken({ name }: { name: string }): never {
   return refuseField('technical_name', `is already that of another ${name} of this app`);
 }
 
-/** Maximum size of a list, which is sent as a whole. */
 const MAX_MIB = 20;
 
 /** Refuses a change after which a list would be too large to send. Call it in the transaction of the change. */
@@ -389,13 +385,11 @@ async function refuseTooLarge(tx: Queryable, { entityId, appId }: WalletRef): Pr
   );
 }
 
-/** Returns the data wallet of an app of the caller's entity, or refuses with the 404 of an unknown app. */
 async function ownWallet(db: Queryable, entityId: number, appIdentifier: string): Promise<WalletRef> {
   const { id: appId } = await requireApp(db, entityId, appIdentifier);
   return { entityId, appId };
 }
 
-/** Does the same as `ownWallet`, and locks the wallet. */
 async function holdWallet(tx: Queryable, entityId: number, appIdentifier: string): Promise<WalletRef> {
   const wallet = await ownWallet(tx, entityId, appIdentifier);
   return (await lockWallet(tx, entityId, wallet.appId)) ? wallet : refuse(404, 'not_found', 'App not found');

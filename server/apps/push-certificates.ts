@@ -17,11 +17,10 @@ import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { requireApp } from './find-app.ts';
 
-/** A block of a PEM file (RFC 7468): its label and its content. */
+/** A block of a PEM file (RFC 7468). */
 type Block = { label: string; body: string };
 
 const MARK = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
-/** Types of unencrypted keys, by label. */
 const KEY_TYPES = { 'PRIVATE KEY': 'pkcs8', 'RSA PRIVATE KEY': 'pkcs1', 'EC PRIVATE KEY': 'sec1' } as const;
 type KeyLabel = keyof typeof KEY_TYPES;
 
@@ -31,11 +30,7 @@ const WITH_PASSPHRASE =
   'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here';
 const LOST_PLUS = ': its + signs were lost on the way, so percent-encode it in a web form (curl --data-urlencode)';
 
-/**
- * Reads a push certificate and its key: one of each, among other content of a file; a file with both may be given
- * twice. Refuses by name other content, encrypted keys, a certificate expired by `now`, and a key of another
- * certificate. Returns the certificate as PEM, and the key as PEM in PKCS #8.
- */
+/** Reads a certificate and its key. Refuses other content, encrypted or foreign keys, and an expired certificate. */
 export function readPushCertificate(given: { x509_pem: string; pkey_pem: string }, now: Date): NewPushCertificate {
   const certificate = readCertificate(given.x509_pem);
   const key = readKey(given.pkey_pem);
@@ -88,7 +83,6 @@ function isKeyLabel(label: string): label is KeyLabel {
   return Object.hasOwn(KEY_TYPES, label);
 }
 
-/** Returns the blocks with matching marks, in one pass. */
 function blocksOf(pem: string): Block[] {
   const marks = [...pem.matchAll(MARK)];
   return marks.flatMap((begin, index) => {
@@ -103,14 +97,14 @@ function bytesOf({ body }: Block): Buffer {
   return Buffer.from(body.replaceAll(/\s+/g, ''), 'base64');
 }
 
-/** Returns a hint: an unencoded form turns each + into a space within a line. */
+/** Returns a hint: form encoding without escapes turns each + into a space. */
 function hintOf({ body }: Block): string {
   return /[A-Za-z0-9/=] +[A-Za-z0-9/=]/.test(body) ? LOST_PLUS : '';
 }
 
-/** Returns the subject's name in one line, the most specific part first as in RFC 4514, and its UID. */
+/** Returns the subject's name in one line, most specific part first (RFC 4514), and its UID. */
 function readSubject({ subject }: X509Certificate): { subject: string; uid: string | null } {
-  // A line per part; several names of a part are joined by +, and values are escaped.
+  // Each part has its own line. Names of a part are joined by +, and values are escaped.
   const parts = (subject || '')
     .split('\n')
     .filter((part) => part !== '')

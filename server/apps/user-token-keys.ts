@@ -36,7 +36,7 @@ const createKey = route(
   async ({ params: { app_identifier }, keepReply, ...who }, { db, secrets }) => {
     const { entityId } = who.caller;
     return write(db, async (tx) => {
-      // Locked: of two concurrent requests for the second key, one is refused.
+      // Locks the app: of two concurrent requests for the second key, one is refused.
       const app = (await lockApp(tx, entityId, app_identifier)) ?? refuse(404, 'not_found', 'App not found');
       const key =
         (await insertAppTokenKey(tx, secrets, entityId, app.id)) ??

@@ -23,7 +23,6 @@ const readCustomerAttributeValues = route(api.readCustomerAttributeValues, readV
 
 type Asked = Circumstances & { query: z.output<typeof api.ATTRIBUTE_VALUES.query>; caller: Caller };
 
-/** Returns the values by key, and audits the reader. */
 async function readValues(
   { query, version, ...who }: Asked,
   { db, secrets }: RouteDependencies,

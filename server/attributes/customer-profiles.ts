@@ -84,7 +84,6 @@ export const customerProfileRoutes: Route[] = [listProfiles, readProfile];
 
 type Changes = ReturnType<typeof streamProfileValues>;
 
-/** Lists a page of changes since a date. */
 async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies, since: Date): Promise<Reply> {
   const {
     caller: { entityId },
@@ -95,7 +94,7 @@ async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies,
   const scan = cursor ?? (await begin(deps.db, since, filter.customerIds !== null));
   if (scan.log === undefined) await addPendingCustomers(deps.db, entityId);
   const { selection, changed, next } = await write(deps.db, async (tx) => {
-    // The log no longer has what the scan was to read next.
+    // The log no longer has the next entries of the scan.
     if (cursor?.log && !(await isLogKept(tx, cursor.log.receivedAt))) refuseParam('cursor', 'is too old: begin again');
     const selected = await findProfileSelection(tx, entityId, query);
     const from = scan.log === undefined ? { after: scan.after ?? null } : { log: scan.log };
@@ -128,13 +127,12 @@ function moved({ since, until, upTo }: ChangesCursor, cursor: ScanCursor): Chang
   return { since, until, upTo, ...('log' in cursor ? { log: cursor.log } : { after: cursor.after ?? undefined }) };
 }
 
-/** Leaves out customers without changes of selected values. */
 async function* withChanges(found: Changes, selection: ProfileSelection, applications: Applications) {
   const show = changedProfiles(selection, applications);
   for await (const one of found) if (one.values.length > 0) yield show(one);
 }
 
-/** Audits named customers one by one, and any other page as one entry. */
+/** Audits named customers one by one, any other page as one entry. */
 async function auditPage(
   tx: Tx,
   { query, ...who }: AskedProfiles,
@@ -153,13 +151,9 @@ type AskedProfiles = Circumstances & { query: ProfileListQuery; caller: Caller }
 
 const Customer = z.object({ customerType: z.enum(CUSTOMER_TYPES), customerId: z.string() });
 
-/** Cursor of a scan over all profiles, with their number at the beginning. */
 const AllCursor = z.object({ after: Customer, total: z.int(), page: z.int() });
 
-/**
- * Cursor of a scan over changes, in the change log or among the customers. Moments are as Postgres writes them.
- * `until`: start of the next scan; `upTo`: end of this one.
- */
+/** Cursor of a scan over changes, with times as Postgres writes them. `until`: next start; `upTo`: this scan's end. */
 const ChangesCursor = z.object({
   since: z.string(),
   until: z.string(),
@@ -171,10 +165,7 @@ const ChangesCursor = z.object({
 type AllCursor = z.output<typeof AllCursor>;
 type ChangesCursor = z.output<typeof ChangesCursor>;
 
-/**
- * Seals a cursor, which contains a customer's id, because addresses end up in logs. It is bound to its query: with
- * other filters a page would differ from what the audit log says.
- */
+/** Seals a cursor with a customer's id, since logs have addresses. Other filters would make the audit log wrong. */
 function cell(entityId: number, query: ProfileListQuery) {
   return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
 }
@@ -185,7 +176,6 @@ function filtersOf({ page: _page, num_per_page: _perPage, cursor: _cursor, ...fi
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The address of the next page: the same query, and where to go on. */
 function nextUrl(
   { secrets, settings }: { secrets: Secrets; settings: { publicUrl: string } },
   entityId: number,
@@ -205,7 +195,7 @@ function nextUrl(
 const openAllCursor = opener(AllCursor);
 const openChangesCursor = opener(ChangesCursor);
 
-/** Returns null without a cursor. Refuses one that was not sealed for this entity, query and kind of scan. */
+/** Returns null without a cursor. Refuses one sealed for another entity, query or kind of scan. */
 function opener<S extends z.ZodType>(schema: S) {
   return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
     if (query.cursor === undefined) return null;
@@ -217,14 +207,10 @@ function opener<S extends z.ZodType>(schema: S) {
 }
 
 type Found = { customer: Person; values: ProfileValue[] };
-/** The apps of a page's customers, by `personKey`. */
 type Applications = ReadonlyMap<string, readonly Application[]>;
 type Members = Record<string, Record<string, unknown>>;
 
-/**
- * Shows all attributes that are selected, those without a value as null: as JSON, since objects with members by chance,
- * and JSON.stringify of them, took a third of a page's time.
- */
+/** Shows all selected attributes, as JSON: building objects and JSON.stringify took a third of a page's time. */
 function fullProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => JsonText {
   const shapes = sors.map(({ name, attributes }) => ({
     name: JSON.stringify(name),
@@ -251,13 +237,11 @@ function fullProfiles({ sors }: ProfileSelection, applications: Applications): (
 }
 
 function valueText(valueType: ValueType, stored: ProfileValue): string {
-  // Numbers and Booleans are written as they are stored.
   const isBare =
     typeof stored.value === 'string' && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
   return isBare ? (stored.value as string) : JSON.stringify(showValue(valueType, stored));
 }
 
-/** Shows existing values as `{ value, removed }`. */
 export function changedProfiles(
   { sors }: ProfileSelection,
   applications: Applications,

@@ -9,7 +9,7 @@ import type { Queryable } from '../../store/core/database.ts';
 
 export type ProfileListQuery = z.output<typeof api.profileListQuery>;
 
-/** `why` goes into the list of messages; `message` has the reference's words. */
+/** Refuses a parameter. `why` goes into the messages; `message` has the reference's words. */
 export function refuseParam(name: keyof ProfileListQuery, why: string): never {
   const message = `Param ${name} is not valid`;
   return refuse(400, '400', message, {
@@ -18,18 +18,13 @@ export function refuseParam(name: keyof ProfileListQuery, why: string): never {
   });
 }
 
-/** A SoR as a member of a profile's `attributes`. */
 export type ProfileSor = { name: string; attributes: CustomerAttribute[] };
 
-/** Attributes that each profile shows; `values` is the same for the store. */
 export type ProfileSelection = { sors: ProfileSor[]; values: ValueSelection };
 
 type Asked = { sor_identifiers?: string[] | undefined; attribute_keys?: string[] | undefined };
 
-/**
- * Returns the requested SoRs and attributes, by default all. `global` is always a member; other SoRs without a
- * requested key are left out. Refuses unknown SoRs.
- */
+/** Returns requested SoRs and attributes, by default all. `global` is always a member. Refuses unknown SoRs. */
 export async function findProfileSelection(
   db: Queryable,
   entityId: number,

@@ -20,12 +20,11 @@ export function showAttribute(attribute: CustomerAttribute, sorType: SorType, ve
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
 }
 
-/** Returns whether a version shows the SoR: v3 has no global one. */
 export function isVisible({ type }: Pick<SystemOfRecord, 'type'>, version: ApiVersion): boolean {
   return version === 2 || type !== 'global';
 }
 
-/** Finds the SoR with `find`, which may lock it. Refuses a missing or foreign one, and one hidden from the version. */
+/** Finds the SoR with `find`, which may lock it. Refuses a missing, foreign or hidden one. */
 export async function findVisibleSor(
   db: Queryable,
   entityId: number,

@@ -17,7 +17,6 @@ import { findControlGroupFigures } from '../../store/sends/control-group-days.ts
 import { findRollup } from '../../store/sends/report-rollups.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
 
-/** Returns campaigns for a list, in order. */
 export async function showCampaigns(
   db: Queryable,
   entityId: number,
@@ -32,7 +31,6 @@ export async function showCampaigns(
   }));
 }
 
-/** Returns a campaign with its whole body. */
 export async function showDetails(db: Queryable, entityId: number, campaign: Campaign): Promise<api.CampaignDetails> {
   const { filters, type, notifLimit } = campaign;
   const includes = { push: campaign.includesPush, inapp: campaign.includesInapp };
@@ -82,7 +80,7 @@ async function readStats(db: Queryable, entityId: number, campaigns: readonly Ca
   };
 }
 
-/** Returns the variants, each with its message. A campaign without variants is its only one. */
+/** Returns the variants with their messages. A campaign without variants is its only one. */
 function showVariants<Shown>(
   { id, identifier, name, params, variants }: Campaign,
   stats: Stats,

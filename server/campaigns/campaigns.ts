@@ -48,7 +48,7 @@ import { showCampaigns, showDetails } from './campaign-record.ts';
 
 const ENDED = ['finished', 'canceled', 'failed'];
 
-/** Shows the coming sends of a campaign to an audience; a draft's as if it were launched now. */
+/** Shows the coming sends to an audience, a draft's as if it were launched now. */
 const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, caller: { entityId } }, { db }) => {
   const campaign =
     (await findCampaignByKey(db, entityId, params.identifier)) ?? refuse(404, 'not_found', 'Campaign not found');
@@ -87,7 +87,7 @@ const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, 
 type Who = Circumstances & { caller: Caller };
 
 const V3_LIMIT = 20;
-/** Maximum number of sends signaled at once when their campaign is canceled; others see it as they continue. */
+/** Maximum number of sends signaled at once at a cancellation; others see it when they continue. */
 const MAX_WOKEN = 100;
 
 const listAll = route(api.listCampaigns, async ({ query, version, ...who }, { db, streamedLists }) => {
@@ -188,7 +188,7 @@ function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void 
   }
 }
 
-/** Returns why its filters may find no person. */
+/** Returns why filters may find no person. */
 async function failureOf(
   tx: Tx,
   entityId: number,
@@ -230,7 +230,6 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
   return canceled;
 });
 
-/** Locks a campaign of the caller's entity, of a type that the caller may use. */
 async function lockOwn(
   tx: Tx,
   { caller }: Who,
@@ -286,14 +285,13 @@ async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
   return { campaign_id: identifier, ...(apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier }) };
 }
 
-/** `before`: the draft's variants that the body replaces. */
 async function readSettings(
   tx: Tx,
   entityId: number,
   body: CampaignBody,
   before: readonly CampaignVariant[] | null,
 ): Promise<CampaignSettings> {
-  // Segments that the filters name stay until the transaction ends.
+  // Segments in the filters stay until the transaction ends.
   await lockSegments(tx, entityId);
   const app = await findApp(tx, entityId, body.app_id);
   const [now, filters] = [new Date(), audienceOf(body)];
@@ -321,12 +319,12 @@ async function readSettings(
   };
 }
 
-/** Returns the filters; null: all people, or the users that each message names. */
+/** Returns the filters. Null means all people, or the users that each message names. */
 function audienceOf({ type, filters }: CampaignBody): SegmentFilters | null {
   return type === 'transactional' || !filters || filters.blocks.length === 0 ? null : filters;
 }
 
-/** Keeps the identifiers of variants by their names. */
+/** Keeps variants' identifiers by name. */
 function identifyVariants(
   variants: readonly NewVariant[],
   before: readonly CampaignVariant[] | null,

@@ -28,7 +28,7 @@ import { checkBucket, type Definition } from './exporter-check.ts';
 import { knownExporter, listedExporters, showExporter } from './exporter-record.ts';
 import { refuseChangedMeanwhile, storedExporter, type StoredExporter } from './stored-exporter.ts';
 
-/** The same with its secrets; a deletion key that it lacks is drawn. */
+/** Returns an exporter with its secrets. Draws a deletion key if it has none. */
 async function revealExporter(
   tx: Queryable,
   secrets: Secrets,
@@ -127,7 +127,6 @@ export const dataExporterRoutes: Route[] = [
 
 const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes: 512 * 1024 ** 2 };
 
-/** The parts by the members of the body that say them. */
 const MEMBERS = {
   name: 'name',
   type: 'export_configuration',
@@ -158,10 +157,7 @@ const SECRET_MEMBERS = {
   encryptionKey: 'encryption_key',
 } as const satisfies Record<keyof ExporterSecrets, keyof api.DataExporterChange>;
 
-/**
- * An exporter as a caller says it; what is left out is as in `before`, or by default. Refuses, each by its wire
- * element, all that does not exist or does not go together in what comes of it.
- */
+/** Returns the definition after a request. Refuses unknown and contradictory parts by their wire elements. */
 async function readExporter(
   db: Queryable,
   entityId: number,
@@ -202,7 +198,6 @@ async function readExporter(
   };
 }
 
-/** The members of the body that made a difference. */
 function changedMembers(before: StoredExporter, after: Definition): string[] {
   const open = Object.entries(MEMBERS).filter(
     ([part]) => !isDeepStrictEqual(before[part as keyof NewExporter], after[part as keyof NewExporter]),
@@ -213,7 +208,6 @@ function changedMembers(before: StoredExporter, after: Definition): string[] {
   return [...open, ...secret].map(([, member]) => member);
 }
 
-/** Returns the given value, which may be null, or else the earlier one. */
 function or<T>(given: T | undefined, before: T | undefined): T | undefined {
   return given === undefined ? before : given;
 }
@@ -248,7 +242,6 @@ const OF_ACCESS = {
   aws_secret_key: ['aws_access_key_id', 'aws_secret_access_key'],
 } as const;
 
-/** Returns errors for members of the other way of access. */
 function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldError[] {
   const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
   return OF_ACCESS[other]
@@ -282,7 +275,7 @@ function ledElsewhere(
 
 type BucketEncryption = Pick<NewExporter, 'serverSideEncryption' | 'kmsKeyId'>;
 
-/** A key that was for aws:kms goes with it. */
+/** Drops the key of aws:kms with another encryption. */
 function readBucketEncryption(body: api.DataExporterChange, before: StoredExporter | null): BucketEncryption {
   const serverSideEncryption = or(body.server_side_encryption, before?.serverSideEncryption) ?? null;
   if (serverSideEncryption === 'aws:kms') {
@@ -335,7 +328,7 @@ async function readExported(
   return { appIds, sorIds, exportedData };
 }
 
-/** Returns the ids of these identifiers, each once. Identifiers that name nothing join the errors. */
+/** Returns the ids of these identifiers, each once. Unknown identifiers join the errors. */
 function named(
   errors: FieldError[],
   element: string,
@@ -376,7 +369,6 @@ async function startOfDay(db: Queryable, entityId: number, day: string): Promise
   return new Date(clock.instantOf(Date.parse(`${day}T00:00:00Z`), { gap: 'later' }));
 }
 
-/** As times of exporters are shown. */
 function wholeSeconds(time: Date): Date {
   return new Date(Math.floor(time.getTime() / 1000) * 1000);
 }

@@ -63,7 +63,6 @@ const backfill = route(api.backfillExports, async ({ params: { exporter_id }, bo
 type Who = Parameters<typeof exportRuns.start>[1];
 type Plan = (tx: Tx, exporter: DataExporter) => Promise<Omit<NewExportRun, 'exporterId'>>;
 
-/** Writes a run as `plan` says it, which may refuse, and starts it. */
 function startRun(exporterId: string, who: Who, deps: RouteDependencies, plan: Plan) {
   return exportRuns.start(deps, who, exporterId, async (tx, exporter) => {
     const run = await plan(tx, exporter);

@@ -88,7 +88,7 @@ async function missingAtEnd(db: Queryable, exporter: DataExporter, { from, to }:
   return [showMissing(start, due, await findRunBehind(db, entityId, id, start), paused && paused.reason)];
 }
 
-/** By the ids of the runs. Refuses in the bucket's words. */
+/** Returns findings by the runs' ids. Refuses in the bucket's words. */
 async function verifyAll(
   deps: RouteDependencies,
   exporter: DataExporter,
@@ -128,20 +128,17 @@ async function verifyRuns(
   runs: ExportRun[],
   files: ExportFile[],
 ): Promise<Map<number, Verified>> {
-  // First: it reports a fault of the access in the bucket's words, which an answer to HEAD lacks.
+  // Manifests first: they report a fault of the access in the bucket's words, which an answer to HEAD lacks.
   const manifests = new Map<number, ManifestState>();
   for (const run of runs) manifests.set(run.id, await checkManifest(bucket, secrets, run));
   const states = await verifyFiles(bucket, files);
   return new Map([...manifests].map(([id, manifest]) => [id, { files: states, manifest }]));
 }
 
-/** A run that is due waits for writers, and then takes its time. */
+/** Time that a due run may take, with its wait for writers. */
 const GRACE_MS = HOUR_MS;
 
-/**
- * Until where an exporter should have exported by now: an hour after it was due. Null: nothing was due since it became
- * what it is.
- */
+/** Returns the end of the windows due an hour ago; null if none was due since the exporter last changed. */
 function dueUntil({ identifier, active, updatedAt }: DataExporter, zone: string, now: Date): Date | null {
   if (!active) return null;
   const past = new Date(now.getTime() - GRACE_MS);
@@ -184,7 +181,6 @@ type Window = api.ReconciledWindow;
 
 const NOTHING = { rows: 0, bytes: 0, types: [], manifest: null, elsewhere: false };
 
-/** Verified files of a run by their keys, and its manifest. */
 type Verified = { files: Map<string, FileState>; manifest: ManifestState };
 
 type ExportedParts = {
@@ -222,7 +218,6 @@ function showFile({ key, part, rows, bytes, sha256 }: ExportFile, verified: Veri
   return { key, part, rows, bytes, sha256, state: verified?.files.get(key) ?? null };
 }
 
-/** The time between the ends and beginnings of two windows. */
 function showGap(start: Date, end: Date): Window {
   return {
     ...NOTHING,
@@ -234,7 +229,6 @@ function showGap(start: Date, end: Date): Window {
   };
 }
 
-/** Shows a gap, and the state of the run that should have exported it. */
 function showMissing(start: Date | null, end: Date, run: ExportRun | null, paused: string | null): Window {
   return {
     ...NOTHING,
@@ -252,10 +246,10 @@ type ManifestState = (typeof api.MANIFEST_STATES)[number];
 
 const AT_ONCE = 16;
 
-/** Each is a request to the bucket. */
+/** Maximum number of files: each takes a request to the bucket. */
 const MAX_FILES = 5_000;
 
-/** By their keys. Sizes and the bucket's own checksums are compared; nothing is downloaded. */
+/** Compares sizes and the bucket's own checksums, without a download. */
 async function verifyFiles(bucket: ExportBucket, files: readonly ExportFile[]): Promise<Map<string, FileState>> {
   const states = new Map<string, FileState>(files.map(({ key }) => [key, 'unchecked']));
   const waiting = files.slice(0, MAX_FILES).values();
@@ -273,7 +267,6 @@ async function stateOf(bucket: ExportBucket, { key, bytes, bucketChecksum }: Exp
   return found.bytes === bytes && (bucketChecksum === null || found.checksum === bucketChecksum) ? 'ok' : 'differs';
 }
 
-/** Checks the manifest of a run that has published one. */
 async function checkManifest(
   bucket: ExportBucket,
   secrets: Secrets,

@@ -8,7 +8,6 @@ import { stageOf } from '../jobs/show-stage.ts';
 import { followExporterSoon } from '../jobs/start-soon.ts';
 import { knownExporter, showExporter } from './exporter-record.ts';
 
-/** Runs of exporters as routes serve them: each shows its records by type. */
 export const exportRuns = servedRuns({
   runs: stored,
   insert: (tx, { entityId, id: exporterId }, run: Omit<NewExportRun, 'exporterId'>) =>

@@ -9,15 +9,11 @@ import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import type { Circumstances } from '../http/route.ts';
 
-/** An exporter as a caller defines it, with its secrets. */
 export type Definition = NewExporter & { secrets: ExporterSecrets };
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 
-/**
- * Tries what a run does in the bucket: writes, reads and deletes. Refuses in the provider's words. `subject` is the
- * exporter's identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
- */
+/** Tries a run's writes, reads and deletes. Call it outside transactions: it may take as long as the provider does. */
 export async function checkBucket(
   { log, ...who }: Who,
   { db, connectorCalls, limits }: RouteDependencies,
@@ -41,7 +37,7 @@ export async function checkBucket(
   if (!outcome.ok) throw outcome.refusal;
 }
 
-/** Returns short timeouts, since a caller waits: the bucket's own error comes before the whole check times out. */
+/** Returns short timeouts, since a caller waits: the bucket's own error must come first. */
 function patienceFor({ checkMs }: Limits) {
   const ms = checkMs / 4;
   return { connectMs: ms, idleMs: ms, answerMs: ms, retryMs: checkMs / 15 };

@@ -8,7 +8,6 @@ import { findExporter } from '../../store/exports/data-exporters.ts';
 import { listRecentExports, type RecentExport } from '../../store/exports/recent-exports.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 
-/** The caller's exporter, found or, with `lockExporter`, held. */
 export async function knownExporter(
   db: Queryable,
   entityId: number,
@@ -18,7 +17,6 @@ export async function knownExporter(
   return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Automated data exporter not found');
 }
 
-/** Exporters of one entity, with the apps and Systems of Records that they name. */
 export async function listedExporters(
   db: Queryable,
   entityId: number,

@@ -7,7 +7,6 @@ import { knownExporter } from './exporter-record.ts';
 
 export type StoredExporter = DataExporter & { secrets: ExporterSecrets };
 
-/** The caller's exporter with its secrets; found or, with `lockExporter`, held. */
 export async function storedExporter(
   db: Queryable,
   { secrets }: Pick<RouteDependencies, 'secrets'>,

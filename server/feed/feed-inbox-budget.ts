@@ -2,17 +2,12 @@
 import type { Queryable } from '../../store/core/database.ts';
 import { findFeedInbox } from '../../store/feed/feed-requests.ts';
 
-/** How often an inbox is measured; in between this process adds what it accepts. */
 const LOOK_EVERY_MS = 1_000;
 
-/** Maximum requests in one entity's inbox, and bytes of their values. */
 type InboxLimits = { waitingRequests: number; waitingBytes: number };
 type Known = { requests: number; bytes: number; at: number };
 
-/**
- * Bounds an entity's inbox. It is measured once a second, so several servers together may accept somewhat more;
- * accepted requests are never dropped.
- */
+/** Bounds an inbox by a measurement each second: several servers may accept more, and drop no accepted request. */
 export class FeedInboxBudget {
   readonly #db: Queryable;
   readonly #limits: InboxLimits;
@@ -23,7 +18,6 @@ export class FeedInboxBudget {
     this.#limits = limits;
   }
 
-  /** Counts a request of this size; returns false if the inbox is full. */
   async take(entityId: number, bytes: number): Promise<boolean> {
     const known = await this.#look(entityId);
     if (known.requests >= this.#limits.waitingRequests || known.bytes >= this.#limits.waitingBytes) return false;

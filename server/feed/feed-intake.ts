@@ -6,7 +6,6 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../../store/feed/feed-requests.ts';
 import { microBatch } from '../http/micro-batch.ts';
 
-/** A request to accept; `answer` makes its answer in the same transaction. */
 type Intake = {
   entityId: number;
   request: NewFeedRequest;
@@ -17,18 +16,16 @@ type Intake = {
 type Outcome = PromiseSettledResult<unknown>;
 
 export type FeedIntake = {
-  /** Returns the SoR of the key, in any entity. */
   findSor(shown: ShownKey): Promise<SorOfKey | null>;
-  /** Resolves with the answer once the request is committed. */
   accept(intake: Intake): Promise<unknown>;
 };
 
-/** Two, so that one sends its rows while the other is written to disk. */
+/** Two: one sends its rows while the other is written to disk. */
 const ROUNDS = 2;
 const MAX_CALLS = 200;
 const MAX_BYTES = 16 * 1024 ** 2;
 
-/** Accepts requests. Concurrent ones share the round trips and the commit of one transaction. */
+/** Accepts requests. Concurrent ones share one transaction's round trips and commit. */
 export function feedIntake(db: Database, secrets: Secrets): FeedIntake {
   const acceptTogether = microBatch((intakes: Intake[]) => acceptOfEach(db, intakes), {
     rounds: ROUNDS,
@@ -60,7 +57,7 @@ async function acceptOfEach(db: Database, intakes: Intake[]): Promise<Outcome[]>
   return intakes.map((intake) => outcomes.get(intake)!);
 }
 
-/** Accepts all in one transaction; if that fails for any reason, each in its own. */
+/** Accepts all in one transaction; if that fails, each in its own. */
 async function acceptAll(db: Database, entityId: number, intakes: Intake[]): Promise<Outcome[]> {
   try {
     const answers = await write(db, (tx) => insertAll(tx, entityId, intakes));

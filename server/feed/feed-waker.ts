@@ -9,10 +9,7 @@ type WakerDependencies = {
 };
 type Rest = { timer: NodeJS.Timeout; isAsked: boolean };
 
-/**
- * Wakes the feeds of entities, each at most once a second: the first request at once, later ones together at the end of
- * the second. It returns at once, and the sweep repairs a failure.
- */
+/** Wakes each entity's feed at most once a second, the first time at once. The sweep repairs a failure. */
 export class FeedWaker {
   readonly #deps: WakerDependencies;
   readonly #resting = new Map<number, Rest>();
@@ -27,7 +24,6 @@ export class FeedWaker {
     else this.#signal(entityId);
   }
 
-  /** Leaves postponed wakes to the sweep. */
   close(): void {
     for (const { timer } of this.#resting.values()) clearTimeout(timer);
     this.#resting.clear();

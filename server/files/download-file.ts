@@ -15,14 +15,14 @@ import { stageOf } from '../jobs/show-stage.ts';
 
 const download = route(downloadFile, async ({ params, query: { token = '' }, address }, { db, files, secrets }) => {
   const { file_identifier: identifier } = params;
-  // Checked before any look-up: a token costs one hash.
+  // Checked before any look-up: it costs one hash.
   if (!isFileToken(secrets, identifier, token)) return refuseLink();
   const job = await findKeptJob(db, identifier);
   if (!job.file) return showState(db, job);
   const bytes = await openFile(files, job.file.key);
   if (!bytes) {
     const now = await findKeptJob(db, identifier);
-    // An erasure has restarted the file; else it is lost.
+    // An erasure has restarted the file, or it is lost.
     return now.file?.key === job.file.key ? refuseLink() : showState(db, now);
   }
   try {
@@ -58,7 +58,6 @@ async function showState(db: Queryable, job: FileJob): Promise<Reply> {
   return bare({ success: true, result }, 202);
 }
 
-/** Forbids caching. */
 function headersOf({ kind, format, endedAt }: FileJob, bytes: number): Record<string, string> {
   return {
     'content-type': FILE_TYPES[format],

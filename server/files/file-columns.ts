@@ -1,7 +1,6 @@
 import { replaceBetween } from '../../domain/text/replace-between.ts';
 import { type FileKind, fileSources } from '../../store/files/file-sources.ts';
 
-/** Titles of each kind of file in its page. */
 const TITLES: Record<FileKind, string> = {
   events: '`events_export` of an app',
   sessions: '`sessions_export`',
@@ -20,7 +19,6 @@ const TITLES: Record<FileKind, string> = {
 
 const [START, END] = ['<!-- columns: made from the code by `npm run docs` -->', '<!-- end of columns -->'];
 
-/** Returns the page with a table of the columns of each kind of file, from the code. */
 export function withFileColumns(page: string): string {
   return replaceBetween(page, [START, END], table());
 }

@@ -14,7 +14,6 @@ import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 
-/** A checked request for a file: its content, and its audit details. */
 export type AskedFile<Kind extends FileKind = FileKind> = {
   kind: Kind;
   query: FileQuery<Kind>;
@@ -24,7 +23,6 @@ export type AskedFile<Kind extends FileKind = FileKind> = {
 type Who = Circumstances & { caller: Caller };
 type Input<P extends z.ZodObject, Q extends z.ZodObject> = Who & { params: z.output<P>; query: z.output<Q> };
 
-/** Returns both routes of a file export. `check` refuses what cannot be exported. */
 export function fileRoutes<P extends z.ZodObject, Q extends z.ZodObject>(
   [plain, formatted]: FileExport<P, Q>,
   check: (input: Input<P, Q>, deps: RouteDependencies) => Promise<AskedFile>,

@@ -16,7 +16,7 @@ const requirePeriod = (query: { sd?: string | undefined; ed?: string | undefined
 
 const asText = ({ from, until }: DayPeriod) => ({ from: from.toISOString(), until: until.toISOString() });
 
-/** Part of the query only if requested, so that older queries stay equal. */
+/** Adds `aliases` only if requested, so that older queries stay equal. */
 const withAliases = ({ aliases }: { aliases?: boolean | undefined }) => (aliases ? { aliases } : {});
 
 function performanceOf<Kind extends 'performance' | 'download_metrics'>(

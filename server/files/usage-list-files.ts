@@ -22,7 +22,6 @@ import { type AskedFile, fileRoutes } from './file-routes.ts';
 type Query = FileQuery<UsageListName>;
 type Asked = { caller: Caller; query: { fields?: string[] | undefined } };
 
-/** Exports a list as a file, with the same entries and fields. */
 function usageListFile(
   kind: UsageListName,
   { caller: { entityId }, query: { fields } }: Asked,
@@ -33,7 +32,6 @@ function usageListFile(
   return { kind, query, audits: auditedEntries(secrets, entityId, kind, subject) };
 }
 
-/** Returns the filter as the job stores it: dates as texts. */
 function plain(filter: AskedEntries['filter']): Query['filter'] {
   return JSON.parse(JSON.stringify(filter)) as Query['filter'];
 }

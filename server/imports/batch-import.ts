@@ -23,7 +23,7 @@ import { type ApiVersion, type Circumstances, type KeepReply, type Route, route,
 import { findSorOfKey, requireSor } from '../http/sor-key.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 
-/** `release` gives back the file's part of its address's share, or of the quota, which has counted `countedBytes`. */
+/** A received file. `release` gives back its share of its address or of the quota, which has counted `countedBytes`. */
 type ReceivedFile = { pinned: PinnedFile; countedBytes: number; release: () => void };
 
 /** Receives the file of a batch import and pins it, on credit until its credentials arrive. */
@@ -95,7 +95,6 @@ const batchImport = route(
   importUpload,
 );
 
-/** The same upload, of a user. */
 const importUploadWithToken: Upload<ReceivedFile> = {
   ...importUpload,
   async receive(stream, { sor_id }, { caller }, deps) {
@@ -158,12 +157,11 @@ async function acceptImport(
   return answer;
 }
 
-/** Returns the import whose lines the parent's error file names. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
 }
 
-/** Returns when the values of the chain's first import were said; a file that was no correction has its own. */
+/** Returns when the values of the chain's first import were said. A file that was no correction has its own time. */
 function saidAtOf({ receivedAt, saidAt, hasErrorColumns, columnMapping }: Import): Date {
   return hasErrorColumns || columnMapping !== null ? (saidAt ?? receivedAt) : receivedAt;
 }
@@ -219,7 +217,7 @@ function sourceOf(file: ReceivedFile | undefined, body: Acceptance['body']): Imp
   return refuseField('file', 'is required: send the file as the web-form part `file`, or its address as file_url');
 }
 
-/** Finds the import to re-drive, in the same System of Records; the rules of the first import apply. */
+/** Finds the import to re-drive, in the same System of Records. */
 async function findParent(tx: Queryable, sor: { id: number; entityId: number }, shown: string): Promise<Import> {
   const parent = await findImport(tx, sor.entityId, shown);
   if (parent?.sorId !== sor.id) return refuseField('redrive_of', 'is no import into this System of Record');

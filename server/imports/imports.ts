@@ -179,7 +179,6 @@ const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, .
 
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'layout'> & { delimiter: Delimiter };
 
-/** Returns the columns; before its header is read an import has no errors of rows. */
 function columnsOf({ columns, hasErrorColumns, fileFormat, tableLayout }: Import): Columns {
   const layout = tableLayout === null ? {} : { layout: tableLayout };
   return { columns: columns ?? 4, hasErrorColumns, delimiter: fileFormat?.delimiter ?? ',', ...layout };
@@ -203,10 +202,9 @@ export const importRoutes: Route[] = [
   readErrorsFile,
 ];
 
-/** An import with its System of Records, its parent and its counts. */
 type ImportInContext = {
   job: Import;
-  /** Null once it is deleted. */
+  /** Null once deleted. */
   sor: SystemOfRecord | null;
   parent: Import | null;
   redrives: Import[];
@@ -216,7 +214,6 @@ type ImportInContext = {
   internalError: api.ImportProgress['internal_error'];
 };
 
-/** Shows an import and its re-drives at the moment `now`. */
 export async function viewImportProgress(db: Queryable, job: Import, now: Date): Promise<api.ImportProgress> {
   const { entityId, id, sorId, parentId } = job;
   const redrives = await listRedrives(db, entityId, id);
@@ -319,7 +316,7 @@ function expectedEnd({ state: stands, nextOffset, file }: Import, seconds: numbe
   return new Date(now.getTime() + secondsLeft * 1000);
 }
 
-/** Refuses an unknown import; for a request id of the feed it says where to ask instead. */
+/** Refuses an unknown import. Names the path of the feed for one of its request ids. */
 function refuseUnknownImport(id: string): never {
   const hint = id.startsWith('req_')
     ? ': this is a request of the JSON feed, see /api/attribute_values/feeds/<requestId>'

@@ -8,7 +8,7 @@ type Sor = { id: number; entityId: number };
 /** Counts what one upload stores, until its import is inserted or it is dropped. */
 export type UploadMeter = { take(bytes: number): void; release(): void };
 
-/** Bounds kept files of a System of Records and an entity: those of imports, and uploads under way in this process. */
+/** Bounds kept files of a SoR and an entity: those of imports, and uploads under way in this process. */
 export class KeptFileQuota {
   readonly #db: Queryable;
   readonly #limits: KeptLimits;
@@ -25,7 +25,6 @@ export class KeptFileQuota {
     this.#refuse(await lockKeptFiles(tx, sor.entityId, sor.id), sor, more);
   }
 
-  /** Refuses an upload once a limit is reached, before it begins or while it arrives. */
   async meter(sor: Sor): Promise<UploadMeter> {
     const kept = await sumKeptFiles(this.#db, sor.entityId, sor.id);
     this.#refuse(kept, sor, 1);

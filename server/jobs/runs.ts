@@ -17,24 +17,18 @@ type Owner = { id: number; identifier: string };
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
 type Query = Parameters<typeof rowsOf>[0];
 
-/** Differences between the runs of features in the API. */
 type RunKind<R extends Run, NewRun, O extends Owner, Shown, ShownOwner> = {
   runs: Runs<R, O>;
   insert(tx: Tx, owner: O, run: NewRun & { requestedBy: number }): Promise<R | null>;
-  /** `isListed`: in a list, or just started. */
   show(db: Queryable, entityId: number, runs: R[], isListed: boolean): Promise<Shown[]>;
-  /** Kind of an owner in the audit log. */
   ownerKind: 'sync' | 'data_exporter';
-  /** Refuses if there is no such owner. */
   knownOwner(db: Queryable, entityId: number, identifier: string, find?: Runs<R, O>['owners']['lock']): Promise<O>;
   showOwner(db: Queryable, owner: O): Promise<ShownOwner>;
   /** Makes the Schedule of an owner what its row says. */
   followOwner(deps: RouteDependencies, log: Who['log'], owner: O): Promise<void>;
-  /** The path of an owner's runs. */
   pathOf(owner: string): string;
 };
 
-/** Returns what the routes of a feature do with its runs. Identifiers come from the caller. */
 export function servedRuns<R extends Run, NewRun, O extends Owner, Shown, ShownOwner>(
   served: RunKind<R, NewRun, O, Shown, ShownOwner>,
 ) {
@@ -63,7 +57,6 @@ export function servedRuns<R extends Run, NewRun, O extends Owner, Shown, ShownO
       return showOne(db, await knownRun(db, entityId, owner, identifier));
     },
 
-    /** The run with the identifier of its owner. */
     async find({ db }: RouteDependencies, entityId: number, identifier: string) {
       const run = await runs.find(db, entityId, identifier);
       const owner = run && (await runs.owners.findById(db, entityId, runs.ownerOf(run)));
@@ -71,7 +64,7 @@ export function servedRuns<R extends Run, NewRun, O extends Owner, Shown, ShownO
       return { owner: owner.identifier, shown: await showOne(db, run) };
     },
 
-    /** Writes a run as `plan` says it, which may refuse, and starts it. The audit log gets the details. */
+    /** Writes a run as `plan` returns it, and starts it. `plan` may refuse. */
     async start(
       deps: RouteDependencies,
       { log, keepReply, ...who }: Who,
@@ -93,7 +86,6 @@ export function servedRuns<R extends Run, NewRun, O extends Owner, Shown, ShownO
       return answer;
     },
 
-    /** Cancels a run, and starts the next one of its owner. */
     async cancel(deps: RouteDependencies, { log, keepReply, ...who }: Who, owner: string, identifier: string) {
       const { entityId } = who.caller;
       const run = await knownRun(deps.db, entityId, owner, identifier);
@@ -115,7 +107,7 @@ export function servedRuns<R extends Run, NewRun, O extends Owner, Shown, ShownO
   };
 }
 
-/** Changes an owner by `apply`, which may refuse, and its Schedule. The audit log gets `change`. Returns the owner. */
+/** Changes an owner by `apply`, which may refuse, and its Schedule. Returns the owner. */
 export async function changeOwner<R extends Run, NewRun, O extends Owner, Shown, ShownOwner>(
   { runs, ownerKind, knownOwner, showOwner, followOwner }: RunKind<R, NewRun, O, Shown, ShownOwner>,
   deps: RouteDependencies,
@@ -135,7 +127,7 @@ export async function changeOwner<R extends Run, NewRun, O extends Owner, Shown,
   return answer;
 }
 
-/** Returns what the records of runs show of other tables, as a function of a run. `rootOf`: the run that it repeats. */
+/** Returns a function that shows facts of other tables about a run. `rootOf`: the run that it repeats. */
 export async function showOfOthers<R extends Run>(
   db: Queryable,
   kind: 'sync' | 'export',

@@ -4,12 +4,10 @@ import { type LastingError, listInternalErrors } from '../../store/jobs/internal
 
 type JobName = { entityId: number; identifier: string };
 
-/** The `internal_error` of a job as its record has it. */
 export async function findInternalError(db: Queryable, kind: JobKind, { entityId, identifier }: JobName) {
   return showInternalError((await listInternalErrors(db, kind, entityId, [identifier])).get(identifier));
 }
 
-/** The same of jobs of an entity, as a function of a job's identifier. */
 export async function findInternalErrors(
   db: Queryable,
   kind: JobKind,

@@ -1,4 +1,4 @@
-// Calls of Temporal that follow from a request. One that fails never fails the request: the sweep makes up for it.
+// Calls of Temporal that follow from a request. A failure never fails the request: the sweep repairs it.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
@@ -10,7 +10,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 
 const START_WITHIN_MS = 2_000;
 
-/** Starts the workflow of a job. Waits for two seconds at most: the job is accepted already. */
+/** Starts a job's workflow. Waits for two seconds at most: the job is accepted already. */
 export async function startSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,
@@ -23,7 +23,6 @@ export async function startSoon(
   await Promise.race([started, delay(START_WITHIN_MS, undefined, { signal: waiting.signal }).catch(() => {})]);
 }
 
-/** Asks for a refresh of the entity's segments. */
 export async function refreshSegmentsSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,
@@ -32,7 +31,7 @@ export async function refreshSegmentsSoon(
   await leftToSweep(log, flows.wakeSegments(entityId), { entityId }, 'the refresh of segments');
 }
 
-/** Wakes a send, or starts it: it settles its messages if it is canceled, and sends those that need not wait longer. */
+/** Wakes or starts a send: it settles its messages if it is canceled, and sends those that need not wait. */
 export async function wakeSendSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,

@@ -36,7 +36,7 @@ const report = route(api.reportCampaignLogs, async ({ query: { apps: asked, from
   return resultOf(deps, standing, begun);
 });
 
-/** Finds each app's file, or begins a new job. A report whose start is too far back by now can still be read. */
+/** Finds each app's file, or begins a job. A report can still be read once its start is too far back. */
 async function findOrBegin(
   tx: Tx,
   { secrets }: RouteDependencies,
@@ -55,7 +55,7 @@ async function findOrBegin(
       refuseFields(logStartErrors(window, now, REPORT_DAYS));
       begun.push(await insertSharedFileJob(tx, secrets, entityId, file, userId));
     }
-    // Audited when it is begun, and when its link is shown.
+    // Audited when begun, and when its link is shown.
     if (found?.state === 'finished' || !found) audited.push({ app, file: (found ?? begun.at(-1)!).identifier });
   }
   await auditEach(

@@ -80,7 +80,7 @@ const deleteProvider = route(
   },
 );
 
-/** Locks the app, so that two changes of its providers wait for each other. */
+/** Locks the app, so that changes of its providers wait for each other. */
 async function holdApp(tx: Tx, entityId: number, identifier: string): Promise<number> {
   const app = (await lockApp(tx, entityId, identifier)) ?? refuse(404, 'not_found', 'App not found');
   return app.id;
@@ -88,7 +88,6 @@ async function holdApp(tx: Tx, entityId: number, identifier: string): Promise<nu
 
 export const pushProviderRoutes: Route[] = [viewProvider, setProvider, deleteProvider];
 
-/** Returns the provider with this name for a platform, or refuses. */
 function providerFor(platform: PushPlatform, name: string): AnyPushProvider {
   const fitting = pushProviders
     .filter(({ platforms }) => platforms.includes(platform))
@@ -100,7 +99,7 @@ function providerFor(platform: PushPlatform, name: string): AnyPushProvider {
   return found;
 }
 
-/** Returns the given settings, and the names of changed members. Secrets that are left out stay. */
+/** Returns the settings and the names of changed members. Secrets that are left out stay. */
 function readPushSettings(
   provider: AnyPushProvider,
   given: SettingValues,
@@ -115,7 +114,7 @@ function readPushSettings(
   return { provider: provider.name, ...split, vapidKeys: null, changed: isSame ? changed : ['provider', ...changed] };
 }
 
-/** Makes the VAPID keys at first use and keeps them, or takes a pair to which browsers have subscribed elsewhere. */
+/** Draws the VAPID keys at first use, or takes a pair to which browsers have subscribed elsewhere. */
 function readWebPush(
   provider: AnyPushProvider,
   given: SettingValues,
@@ -142,7 +141,6 @@ function madeKeys(): StoredVapidKeys {
   return { publicKey, privateKey };
 }
 
-/** Shows instead of each secret whether it is set. */
 function showPushProvider(platform: PushPlatform, stored: StoredPushProvider | null): api.PushProvider {
   if (stored === null) return { platform, provider: SANDBOX, settings: {}, updated_at: null };
   const { provider, settings, secretNames, vapidPublicKey, updatedAt } = stored;

@@ -104,7 +104,7 @@ function requestOf(
   };
 }
 
-/** Finds the running transactional campaigns of these keys, or refuses as the reference says. */
+/** Finds running transactional campaigns, or refuses as the reference does. */
 async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly string[]): Promise<Campaign[]> {
   const found = await listCampaignsByKeys(tx, entityId, keys);
   const campaigns = keys.map((key, index) => {
@@ -133,7 +133,6 @@ async function newMessages(
   });
 }
 
-/** Returns the values as texts, without those that are none; null if there are none. */
 function textsOf(vars: Readonly<Record<string, unknown>>): Record<string, string> | null {
   const texts = Object.entries(vars).flatMap(([name, value]) => {
     const said = templateText(value);
@@ -171,7 +170,7 @@ function refuseUnknown(): never {
 
 async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
   const { identifier, state, messageCount, receivedAt, sendAt, endedAt } = found;
-  // Read before the codes, so that these cover at least as many messages.
+  // Read before the codes, which then cover at least as many messages.
   const processed = messageCount - (await countMessagesLeft(db, found));
   const { codes, nextAt } = await countCodes(db, found.entityId, found.id);
   return {
@@ -317,7 +316,6 @@ export const transactionalRoutes: Route[] = [
   why,
 ];
 
-/** How long a test's in-app messages wait for the testers' devices. */
 const TEST_MS = DAY_MS;
 
 const test = route(
@@ -392,7 +390,7 @@ function refuseVars(
   );
 }
 
-/** Returns the campaign's message without its audience and times. A test of a variant has only that variant. */
+/** Returns the message without audience and times. A test of a variant has only that variant. */
 function settingsOfTest(campaign: Campaign, variant: CampaignVariant | null, now: Date): CampaignSettings {
   return {
     ...campaign,
@@ -426,7 +424,6 @@ const viewTest = route(viewCampaignTest, async ({ params: { request_id: requestI
   });
 });
 
-/** Removes the request's id, which is the same for all results. */
 function withoutRequest({ requestId: _, ...shown }: ReturnType<typeof showDecision>) {
   return shown;
 }

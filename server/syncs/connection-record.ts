@@ -3,9 +3,7 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { type Connection, findConnection, lockConnection } from '../../store/syncs/connections.ts';
 
-/**
- * Holds connections that are to get alerts until the transaction ends; refuses one that is not there, or takes none.
- */
+/** Locks connections for alerts until the transaction ends. Refuses missing ones, and those that take no alerts. */
 export async function requireAlertConnections(
   tx: Queryable,
   entityId: number,
@@ -20,7 +18,7 @@ export async function requireAlertConnections(
   }
 }
 
-/** Holds a connection that is to get alerts, or the outcomes of an app, in the same way. */
+/** Locks a connection for alerts or an app's outcomes in the same way. */
 export async function requireConnection(
   tx: Queryable,
   entityId: number,
@@ -36,7 +34,6 @@ export async function requireConnection(
   return refuseField(element, `is of ${found.connector}, which takes no ${what}: these do: ${fitting}`);
 }
 
-/** The caller's connection, found or, with `lockConnection`, held. */
 export async function knownConnection(
   db: Queryable,
   entityId: number,

@@ -8,22 +8,18 @@ import { isStorableJson } from '../../domain/text/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { validate } from '../http/validate.ts';
 
-/** A connector, or a push provider. */
 type WithSettings = Pick<AnyConnector, 'settings'>;
 
-/** Says in the place of a secret whether it is set. A caller that sends it back means the stored secret. */
+/** A marker instead of a secret. A caller that sends it back means the stored secret. */
 const SecretMarker = z.strictObject({ set: z.boolean() });
 
-/** The connector of a name that a caller gives; an unknown one is refused with the nearest known. */
+/** Returns the connector. Refuses an unknown name with the nearest known. */
 export function connectorNamed(name: string): AnyConnector {
   const known = connectors.map((each) => each.name);
   return findConnector(name) ?? refuseField('connector', sayUnknown(name, known));
 }
 
-/**
- * Settings as a caller gives them, apart by what is secret; of the secrets that are left out, those that are `kept`.
- * Refuses what the connector does not take, by `settings.<member>`.
- */
+/** Returns settings and secrets apart, with `kept` secrets. Refuses what the connector lacks by `settings.<member>`. */
 export function readSettings(connector: WithSettings, given: SettingValues, kept: SettingValues = {}): SplitSettings {
   for (const [member, value] of Object.entries(given)) refuseMember(connector, member, value);
   const secretNames = secretMembers(connector.settings);
@@ -38,7 +34,6 @@ export function readSettings(connector: WithSettings, given: SettingValues, kept
   return { settings, secretSettings };
 }
 
-/** Settings as the connector's functions take them. */
 export function parseSettings(connector: WithSettings, { settings, secretSettings }: SplitSettings): unknown {
   return validate(
     z.object({ settings: connector.settings }),
@@ -59,7 +54,6 @@ export function isLeftOut(value: unknown): boolean {
   return value === undefined || SecretMarker.safeParse(value).success;
 }
 
-/** The members that differ, secret ones among them. */
 export function changedMembers(before: SplitSettings, after: SplitSettings): string[] {
   const [old, now] = [before, after].map(({ settings, secretSettings }): SettingValues => ({
     ...settings,
@@ -70,10 +64,7 @@ export function changedMembers(before: SplitSettings, after: SplitSettings): str
     .toSorted();
 }
 
-/**
- * Refuses to use a stored secret at another address than it was given for: a user who may change a connection could
- * otherwise read its secrets.
- */
+/** Refuses a stored secret for another address: a user who may change connections could read it there. */
 export function refuseSecretsElsewhere(
   connector: WithSettings,
   given: SettingValues,

@@ -79,10 +79,7 @@ const changeConnection = route(api.updateConnection, async ({ params: { connecti
   );
 });
 
-/**
- * A connection that gets what becomes of messages decides who receives personal data, as an app's `outcomes_connection`
- * does.
- */
+/** Requires the right of an app's `outcomes_connection`, which decides who receives personal data. */
 async function refuseElsewhere(tx: Tx, { entityId, rights }: Caller, { identifier }: Connection): Promise<void> {
   if (rights.has('gdpr_data_manage')) return;
   const [app] = await listAppsDelivering(tx, entityId, identifier);
@@ -90,7 +87,6 @@ async function refuseElsewhere(tx: Tx, { entityId, rights }: Caller, { identifie
     refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it is the outcomes_connection of ${app}`);
 }
 
-/** The names of the members that changed. */
 async function changeSettings(
   tx: Tx,
   { secrets }: RouteDependencies,
@@ -110,7 +106,7 @@ async function changeSettings(
 const deleteTheConnection = route(api.deleteConnection, async ({ params: { connection_id }, ...who }, { db }) => {
   await write(db, async (tx) => {
     const { entityId } = who.caller;
-    // Held, so that no sync can take it up meanwhile.
+    // Locked, so that no sync takes it up meanwhile.
     const connection = await knownConnection(tx, entityId, connection_id, lockConnection);
     refuseWhileUsed('connection', await listSyncsOf(tx, entityId, connection));
     const exporters = await listExportersAlerting(tx, entityId, connection.identifier);
@@ -148,7 +144,6 @@ function showConnection(connection: Connection): api.Connection {
   };
 }
 
-/** Shows settings; instead of each secret, whether it is set. */
 function showSettings({
   connector: name,
   settings,

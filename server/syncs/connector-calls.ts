@@ -9,16 +9,13 @@ import type { Scratch } from '../../store/core/scratch.ts';
 import { refuseWait } from '../http/refuse-wait.ts';
 
 const RETRY_SECONDS = 5;
-/** How long a call waits for a place. */
 const MAX_WAIT_MS = 10_000;
 
 /** A call of a connector: its caller, its time limit, and secrets to redact from its messages. */
 export type ConnectorCall = { entityId: number; withinMs: number; log: FastifyBaseLogger; secretSettings: object };
 
-/** The connector's answer, or its refusal. */
 export type CallOutcome<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
 
-/** Calls of connectors within requests: bounded in time and in number, and shared out by entity. */
 export class ConnectorCalls {
   readonly #outside: WaysOut;
   readonly #scratch: Pick<Scratch, 'folderOf'>;
@@ -31,10 +28,7 @@ export class ConnectorCalls {
     this.#take = take;
   }
 
-  /**
-   * Refuses with 429 or 503 if the entity finds no place; a refusal of the connector, and no answer in time, are
-   * outcomes.
-   */
+  /** Refuses with 429 or 503 if the entity finds no place. A connector's refusal or timeout is an outcome. */
   async run<T>(call: ConnectorCall, work: (context: ConnectorContext) => Promise<T>): Promise<CallOutcome<T>> {
     const { entityId, withinMs, log, secretSettings } = call;
     const give = await this.#take(entityId, undefined, AbortSignal.timeout(MAX_WAIT_MS)).catch((error: unknown) =>
@@ -45,7 +39,7 @@ export class ConnectorCalls {
     const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
     const isAborted = aborted(ending.signal);
     const say = (line: string) => log.debug({ connector: redacted(line, secretSettings) }, 'a connector says');
-    // One that does not heed the signal keeps its place until it ends: others would pile up behind it.
+    // A call that ignores the signal keeps its place until it ends: others would pile up behind it.
     const working = (async () =>
       work({
         ...this.#outside,
@@ -66,7 +60,6 @@ export class ConnectorCalls {
     }
   }
 
-  /** Ends those that are under way. */
   close(): void {
     for (const ending of this.#underWay) {
       ending.abort(
@@ -87,7 +80,7 @@ function tooSlow(withinMs: number): Refusal {
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the refusal that it was aborted with
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the abort's own refusal
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
 }

@@ -17,7 +17,7 @@ const listTheConnectors = route(api.listConnectors, async () => {
 
 export const connectorRoutes: Route[] = [listTheConnectors];
 
-/** The JSON schema of a connector's settings, its secret members `writeOnly`. */
+/** Returns the JSON schema of settings, secret members as `writeOnly`. */
 function settingsSchema({ settings }: AnyConnector): Record<string, unknown> {
   const schema = z.toJSONSchema(settings, {
     io: 'input',

@@ -13,17 +13,12 @@ import { type Route, route } from '../http/route.ts';
 import { knownSync } from './sync-record.ts';
 import { syncRuns } from './sync-run-record.ts';
 
-/** The key of a record at the destination, by the names of its fields. */
 type RecordKey = Record<string, unknown>;
 
-/** A longer one is sent nowhere (docs/syncs.md). */
+/** Maximum length of a key (docs/syncs.md). */
 const MAX_CHARS = 1_000;
 
-/**
- * Tells of errors which record each is of, where the destination is another than attributes. It comes out of the record
- * that the error shows, so that nothing is left of it where that is gone: of erased people, and of what was never a
- * record.
- */
+/** Returns the record's key, read from the shown record: nothing is left once it is gone, as after an erasure. */
 function recordKeys({ destination, mapping }: Sync): (error: StoredImportError) => RecordKey | null {
   if ('sorId' in destination || destination.key.length === 0) return () => null;
   const { key } = destination;
@@ -39,7 +34,7 @@ function recordKeys({ destination, mapping }: Sync): (error: StoredImportError) 
   };
 }
 
-/** Null of one that was not kept whole. */
+/** Returns null for a record that was not kept whole. */
 function recordOf(raw: string | null): SourceRecord | null {
   if (raw === null) return null;
   try {

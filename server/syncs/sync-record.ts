@@ -11,15 +11,12 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findLastRuns } from '../../store/syncs/sync-runs.ts';
 import { findSync } from '../../store/syncs/syncs.ts';
 
-/** Number of next runs that are shown. */
 const NEXT_RUNS = 3;
 
-/** A sync that may not be stored, with what it names. */
 export async function showDefinition(db: Queryable, entityId: number, sync: NewSync): Promise<api.SyncDefinition> {
   return define(sync, await namesIn(db, entityId, [sync]));
 }
 
-/** Syncs of one entity, with what they name. */
 export async function showSyncs(db: Queryable, entityId: number, syncs: Sync[], now: Date): Promise<api.Sync[]> {
   const names = await namesIn(db, entityId, syncs);
   const lastRuns = await findLastRuns(
@@ -34,7 +31,6 @@ export async function showSync(db: Queryable, sync: Sync): Promise<api.Sync> {
   return (await showSyncs(db, sync.entityId, [sync], new Date()))[0]!;
 }
 
-/** The caller's sync, found or, with `lockSync`, held. */
 export async function knownSync(db: Queryable, entityId: number, identifier: string, find = findSync): Promise<Sync> {
   return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Sync not found');
 }
@@ -124,7 +120,6 @@ function showSchedule(schedule: SyncSchedule): NonNullable<api.SyncDefinition['s
     : { every_minutes: schedule.everyMinutes, jitter_seconds: schedule.jitterSeconds };
 }
 
-/** The entry as a caller says it. */
 function showField(field: MappedField): Record<string, unknown> {
   if ('convert' in field && field.convert) {
     const { convert, ...entry } = field;

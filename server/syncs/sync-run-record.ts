@@ -7,7 +7,6 @@ import { stageOf } from '../jobs/show-stage.ts';
 import { followSyncSoon } from '../jobs/start-soon.ts';
 import { knownSync, showSync } from './sync-record.ts';
 
-/** Runs of syncs as routes serve them. */
 export const syncRuns = servedRuns({
   runs: stored,
   insert: (tx, { entityId, id: syncId }, run: Omit<NewRun, 'syncId'>) => insertRun(tx, entityId, { ...run, syncId }),
@@ -71,7 +70,7 @@ function showRun(run: SyncRun, { now, root, settled, alerted, internalError }: C
   };
 }
 
-/** As if the rest took as long as what is done. */
+/** Returns the end if the rest takes as long as the done share. */
 function expectedEnd({ state, startedAt, progress: { share } }: SyncRun, now: Date): Date | null {
   if (state !== 'running' || startedAt === null || !share) return null;
   return new Date(now.getTime() + (now.getTime() - startedAt.getTime()) * ((1 - share) / share));

@@ -36,10 +36,7 @@ import { knownSync, showDefinition, showSync, showSyncs } from './sync-record.ts
 
 const DEFAULTS = { removalLimit: 50, alerts: { connections: [], failedRecords: null, pauseAfter: 5 } };
 
-/**
- * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that
- * does not exist or does not go together. What it names is held until the transaction ends.
- */
+/** Returns the definition after a request, and locks its parts. Refuses unfit parts by their wire elements. */
 async function readDefinition(
   tx: Queryable,
   entityId: number,
@@ -268,7 +265,7 @@ const deleteTheSync = route(api.deleteSync, async ({ params: { sync_id }, log, .
   return noResult();
 });
 
-/** Returns the default recipients of alerts: the user who made the sync; a machine has no address. */
+/** Returns the default recipients of alerts: the sync's author; a machine has no address. */
 async function emailsOf(tx: Tx, { userId, serviceTokenId }: Caller): Promise<string[]> {
   const user = serviceTokenId === null ? await findUser(tx, userId) : null;
   return user ? [user.email] : [];
@@ -284,7 +281,7 @@ async function refuseOtherRecords(tx: Tx, before: Sync, after: NewSync): Promise
   );
 }
 
-/** A run that has begun continues from its cursor and by what it has seen: both would be of something else. */
+/** Refuses changes during a run, which continues from its cursor and its seen records. */
 async function refuseUnderWay(tx: Tx, before: Sync, after: NewSync): Promise<void> {
   if (isOfSameRecords(before, after) && isSameReading(before, after) && before.removes === after.removes) return;
   const run = await findRunUnderWay(tx, before.entityId, before.id);
@@ -305,7 +302,7 @@ function isSameSource(before: NewSync, after: NewSync): boolean {
   return before.connectionId === after.connectionId && before.stream === after.stream;
 }
 
-/** Another stream has other fields, and a cursor by another field leads nowhere. */
+/** Forgets fields of another stream, and a cursor of another reading. */
 async function forgetWhatChanged(tx: Tx, before: Sync, after: NewSync): Promise<void> {
   if (!isSameSource(before, after)) {
     await updateKnownFields(tx, before.entityId, before.id, null);
@@ -316,7 +313,6 @@ async function forgetWhatChanged(tx: Tx, before: Sync, after: NewSync): Promise<
 
 export const syncRoutes: Route[] = [listTheSyncs, viewSync, createSync, validateSync, changeSync, deleteTheSync];
 
-/** A mapping as it was given. */
 function givenMapping({
   customer = null,
   fields = [],

@@ -62,7 +62,7 @@ const deleteDefinition = route(
       const app = await requireApp(tx, entityId, app_identifier);
       const id = idOf(event_id);
       if (!(await deleteEventDefinition(tx, entityId, app.id, id))) refuseUnknown();
-      // Without the event's name: the app chose it, and the audit log keeps every entry.
+      // Without the event's name, which the app chose: the audit log keeps every entry.
       await audit(tx, who, {
         action: 'delete',
         subjectKind: 'event_definition',
@@ -74,7 +74,7 @@ const deleteDefinition = route(
   },
 );
 
-/** Reads an integer id; any other text is the id of no event. */
+/** Reads an integer id. Any other text is the id of no event. */
 function idOf(given: string): number {
   const id = /^\d{1,10}$/.test(given) ? Number(given) : 0;
   return id < 2 ** 31 ? id : refuseUnknown();

@@ -21,10 +21,7 @@ type LiveDependencies = { db: Database; secrets: Secrets; log: { warn(fields: ob
 type Shown = { call: string; people: Person[] };
 type Waiting = LiveCall & { people: Person[] };
 
-/**
- * Collects the first calls of each key in a second, and writes them once the second is over. Requests don't wait for
- * it, and a failed write only leaves calls out.
- */
+/** Writes the first calls of each key once a second. Requests don't wait; a failed write only leaves calls out. */
 export class LiveCalls {
   readonly #deps: LiveDependencies;
   #byEntity = new Map<number, Waiting[]>();
@@ -36,7 +33,6 @@ export class LiveCalls {
     this.#deps = deps;
   }
 
-  /** Returns those calls of a batch that are to be shown, before their outcome is known. */
   select(target: TrackingTarget, calls: readonly unknown[], context: Fields): Shown[] {
     const taken = this.#byTarget.get(target) ?? 0;
     const room = Math.min(MAX_LIVE_CALLS - taken, this.#budget.left(target.entityId), calls.length);
@@ -49,7 +45,7 @@ export class LiveCalls {
       .map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
   }
 
-  /** Adds the outcomes of these calls. It may come after the write of the second in which they came. */
+  /** Adds outcomes. The call may come after the write of its calls' second. */
   add(
     { entityId }: TrackingTarget,
     shown: readonly Shown[],
@@ -106,10 +102,7 @@ export class LiveCalls {
   }
 }
 
-/**
- * Returns a call as JSON, cut to `maxChars`. The ids come first, so that an erasure finds a cut call, too; a device id
- * of its batch's context is added.
- */
+/** Returns a call as JSON, cut to `maxChars`. Ids come first, so that an erasure finds a cut call, too. */
 export function rawOf(given: unknown, beneath: Fields, maxChars: number): string {
   if (!isObject(given)) return shorten(JSON.stringify(given), maxChars);
   const { userId, anonymousId, previousId, context, ...others } = given;
@@ -131,7 +124,7 @@ function deviceFirst(context: unknown, beneath: Fields): unknown {
   return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
 }
 
-/** Returns the ids of a call that may be malformed, each with its type (as `readSubject`). */
+/** Returns the ids of a call, which may be malformed (as `readSubject`). */
 export function peopleIn(given: unknown, beneath: Fields): Person[] {
   if (!isObject(given)) return [];
   const { userId, anonymousId, previousId, context } = given;

@@ -1,7 +1,4 @@
-/**
- * The paths of Segment's tracking API: their headers, credentials and bodies. Keeps a body that is no JSON as one
- * refused call, so that an app's developer sees it.
- */
+/** The paths of Segment's tracking API. A body that is no JSON becomes one refused call, which developers see. */
 
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
@@ -34,7 +31,6 @@ const PREFLIGHT = {
   vary: 'Access-Control-Request-Headers',
 };
 
-/** Serves the routes with bodies, limits and headers of their own. */
 export async function serveTracking(
   app: FastifyInstance,
   routes: readonly Route[],
@@ -63,7 +59,7 @@ export async function serveTracking(
   });
 }
 
-/** Returns the user of Basic authentication; an empty text without one. */
+/** Returns the user of Basic authentication, or an empty text. */
 function basicUserOf(authorization: string | undefined): string {
   const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(authorization ?? '') ?? [];
   return Buffer.from(encoded, 'base64').toString().replace(/:.*$/s, '');
@@ -71,23 +67,18 @@ function basicUserOf(authorization: string | undefined): string {
 
 /** Segment's limit of a batch, zipped and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
-/**
- * Maximum nesting of a body. It exceeds a call's (`readCall`), so that a call that nests too deep is refused by itself.
- */
+/** Maximum nesting of a body, above a call's own (`readCall`), which refuses only that call. */
 const NESTING = 1_000;
 /** Maximum number of bodies that wait to be parsed, which the admission limit does not count yet. */
 const MAX_WAITING = 64;
-/** Maximum size of a body that is parsed at once, before larger ones of others. */
 const PARSED_AT_ONCE_BYTES = 16 * 1024;
-/** Also after a byte order mark in UTF-8, and white space. */
+/** White space and a UTF-8 byte order mark may come first. */
 const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?\s*\{/;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
 
 const unzip = promisify(gunzip);
 
-/**
- * Parses bodies of SDKs: JSON of any content type, maybe zipped. Refuses too large ones with 400, so that SDKs give up.
- */
+/** Parses JSON of any content type, maybe zipped. Refuses too large bodies with 400, so that SDKs give up. */
 function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies): void {
   const turn = yieldToEventLoop(MAX_WAITING);
   app.removeAllContentTypeParsers();
@@ -105,7 +96,6 @@ function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies): void
 
 const sizes = new WeakMap<object, number>();
 
-/** Returns the size of a body's JSON in bytes. */
 export function bytesOfBody(body: unknown): number {
   return typeof body === 'object' && body !== null ? (sizes.get(body) ?? 0) : 0;
 }
@@ -121,7 +111,7 @@ async function sized(request: FastifyRequest, bytes: Buffer, deps: RouteDependen
   return body;
 }
 
-/** Returns a body's JSON once its key is valid. Until then it unzips no more than may come without credentials. */
+/** Returns the JSON once its key is valid. Until then unzips no more than may come without credentials. */
 async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<Buffer> {
   if (request.trackingTarget) return unpacked(request, bytes);
   const isZipped = encodingOf(request, bytes) !== 'identity';
@@ -131,7 +121,7 @@ async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteD
   return isWhole ? head : unpacked(request, bytes);
 }
 
-/** Unzips one byte more than may come without credentials. Leaves a body that is no gzip to `unpacked`. */
+/** Unzips one byte more than may come without credentials. Leaves a non-gzip body to `unpacked`. */
 async function unzippedHead(bytes: Buffer): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -147,10 +137,7 @@ async function unzippedHead(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(pieces).subarray(0, MAX_UNVERIFIED_BYTES + 1);
 }
 
-/**
- * Returns the content encoding in lower case. A body that begins as JSON is not encoded: some proxies unzip it and
- * leave the header.
- */
+/** Returns the encoding in lower case. A body that begins as JSON has none: some proxies unzip and keep the header. */
 function encodingOf({ headers }: FastifyRequest, bytes: Buffer): string {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   return BEGINS_AS_JSON.test(bytes.toString('latin1', 0, 64)) ? 'identity' : encoding === 'x-gzip' ? 'gzip' : encoding;
@@ -227,10 +214,7 @@ async function keepUnreadableBody(
   deps.metrics.countCalls('refused', 1);
 }
 
-/**
- * Returns the first 2 KiB as text, without a write key and without a word that the cut went through, since an erasure
- * searches for whole ids.
- */
+/** Returns 2 KiB as text without the write key and a cut word, since an erasure searches for whole ids. */
 function beginningOf(bytes: Buffer): string {
   const first = bytes.subarray(0, KEPT_BYTES);
   // In another encoding, UTF-8 would hide ids.
@@ -239,7 +223,6 @@ function beginningOf(bytes: Buffer): string {
   return storable(bytes.length > KEPT_BYTES ? withoutCutWord(text) : text).replaceAll(KEY, '"writeKey":"…"');
 }
 
-/** Returns the ids that stand in the text as a call's members do. */
 function peopleIn(text: string): Person[] {
   return [...text.matchAll(ID)].map(({ groups }): Person => {
     const { name, id } = groups as { name: string; id: string };

@@ -74,10 +74,7 @@ const UNVOUCHED =
 
 type Given = { type: GdprRequestType; deviceId: string; userId: string | null; userToken: unknown };
 
-/**
- * Returns the user that the token names, or null without a token: a device's own word is no reason to show or erase a
- * user's data.
- */
+/** Returns the token's user, or null: a device's own word is no reason to show or erase a user's data. */
 async function vouchedUser(
   tx: Tx,
   { secrets }: RouteDependencies,
@@ -92,15 +89,11 @@ async function vouchedUser(
 
 /** Maximum number of requests of a type within a day, for a device and for a person. */
 const MAX_A_DAY = 3;
-/**
- * Limits of requests without a user token, for all devices of an app: its key is enough to invent devices. The first
- * rate allows the burst that a release or a notice brings; the second is what one worker can do beside other work.
- */
+/** Limits without a user token, since an app's key can invent devices: a release's burst, and one worker's share. */
 const RATES_OF_DEVICES: Rate[] = [
   { most: 20, seconds: 60 },
   { most: 120, seconds: 3_600 },
 ];
-/** Maximum number of such requests that are open. */
 const MAX_OPEN_OF_DEVICES = 1_000;
 const RETRY_SECONDS = 3_600;
 

@@ -75,7 +75,7 @@ async function writeRequest(
   return { ...taken, notes: request.calls.filter(({ index, note }) => note !== null && !others.has(index)) };
 }
 
-/** `notes`: the calls that the server took otherwise than they say. */
+/** `notes`: calls that the server took otherwise than they say. */
 type Answered = RequestOutcome & { notes: AppCall[] };
 
 function countCodes(refused: RefusedCall[]): Record<string, number> {
@@ -109,12 +109,10 @@ const readSettings = route(
 
 /** How far a device's clock may be ahead. */
 const AHEAD_MS = DAY_MS;
-/** Maximum length of a refused call as it is kept. */
 const RAW_LENGTH = 4_000;
 
 const sha256 = (text: string) => hash('sha256', text, 'hex');
 
-/** Facts that a path sets: the type of a single call; that calls are imported. */
 type OfPath = { type?: CallType; isImport?: boolean };
 
 function readCalls(
@@ -150,7 +148,7 @@ function readCalls(
   return request;
 }
 
-/** Subtracts months as Postgres does: a missing day becomes the last day of its month. */
+/** Subtracts months as Postgres does: a missing day becomes the last of its month. */
 function monthsBefore(instantMs: number, months: number): number {
   const date = new Date(instantMs);
   const day = date.getUTCDate();
@@ -160,16 +158,12 @@ function monthsBefore(instantMs: number, months: number): number {
   return date.setUTCDate(Math.min(day, days));
 }
 
-/** Adds the call as it came, its ids, and its app if the key has only one. */
 function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedAppCall {
   const [raw, people] = [rawOf(given, beneath, RAW_LENGTH), peopleIn(given, beneath)];
   return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw, people };
 }
 
-/**
- * Returns the app of a call among those that share a key: the one with its package name, else the only one of its
- * platform. A key's only app has all calls.
- */
+/** Returns a call's app: the only one, the one with its package name, or the only one of its platform. */
 function appOfCall(
   [first, ...others]: TrackingTarget['apps'],
   { appNamespace, platform }: CallContext,

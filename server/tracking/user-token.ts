@@ -5,19 +5,13 @@ import { customerIdError, isWordForNothing } from '../../domain/attributes/custo
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AppTokenKey } from '../../store/apps/app-token-keys.ts';
 
-/** Maximum length of a token; longer ones are not parsed. */
 const MAX_TOKEN_CHARS = 8_192;
 const MAX_LIFE_SECONDS = 3_600;
-/** How far the clocks of the app's server and of this one may differ. */
 const CLOCK_SKEW_SECONDS = 60;
 /** Fixed, so that a token can't choose how it is checked. */
 const ALGORITHM = 'HS256';
 
-/**
- * Returns the user that a token vouches for: a JWT (RFC 7519), signed by one of the app's keys with HS256, with `sub`
- * and an `exp` at most an hour away (docs/user-tokens.md). Refuses any other token with 401, and says why without
- * quoting it.
- */
+/** Returns the user of a JWT (RFC 7519, docs/user-tokens.md), valid for an hour at most. Refusals never quote it. */
 export async function verifyUserToken(keys: readonly AppTokenKey[], token: unknown): Promise<string> {
   if (typeof token !== 'string') return refuseToken('must be a text, a JWT');
   if (token.length > MAX_TOKEN_CHARS) return refuseToken(`must have at most ${MAX_TOKEN_CHARS} characters`);
@@ -33,7 +27,7 @@ export async function verifyUserToken(keys: readonly AppTokenKey[], token: unkno
   return error === undefined ? sub! : refuseToken(`its sub must be a user id: ${error}`);
 }
 
-/** Returns the key that `kid` names, or else all keys. */
+/** Returns the key of `kid`, or else all keys. */
 function namedKeys(keys: readonly AppTokenKey[], token: string): readonly AppTokenKey[] {
   const kid = kidOf(token);
   return kid === undefined ? keys : keys.filter(({ identifier }) => identifier === kid);

@@ -15,10 +15,8 @@ import type { AppCall } from '../../store/tracking/app-call.ts';
 import { insertRefusedAppCalls, type RefusedAppCall } from '../../store/tracking/call-reports.ts';
 import { microBatch } from '../http/micro-batch.ts';
 
-/** The calls of a request, and those that are refused. */
 export type CallRequest = { calls: AppCall[]; refused: RefusedAppCall[] };
 
-/** The outcome of a request; refused calls are in order of their index. */
 export type RequestOutcome = {
   accepted: number;
   duplicates: number;
@@ -27,18 +25,16 @@ export type RequestOutcome = {
   refused: RefusedCall[];
 };
 
-/** Writes the calls of a request, and settles once they are committed. */
 export type WriteCalls = (entityId: number, request: CallRequest) => Promise<RequestOutcome>;
 
 type Outcome = PromiseSettledResult<RequestOutcome>;
 
-/** Two transactions at a time: one sends its rows while Postgres writes the other's to disk. */
+/** Two transactions: one sends its rows while Postgres writes the other's to disk. */
 const ROUNDS = 2;
 const MAX_REQUESTS = 100;
-/** More calls at once are no faster: they outlive V8's young generation, and answers come in bursts. */
+/** More at once are no faster: they outlive V8's young generation, and answers come in bursts. */
 const MAX_CALLS = 1_000;
 
-/** Makes the function that writes requests. No entity waits for another one's requests. */
 export function callWriter(db: Database, secrets: Secrets): WriteCalls {
   const byEntity = new Map<number, (request: CallRequest) => Promise<Outcome>>();
   const ofEntity = (entityId: number) => {
@@ -61,15 +57,12 @@ export function callWriter(db: Database, secrets: Secrets): WriteCalls {
   };
 }
 
-/** Requests of one device come one after another, and each locks that device's rows. */
+/** Returns the first call's device: a device's requests come one by one, and each locks its rows. */
 function firstDevice({ calls: [first] }: CallRequest): string | null {
   return first === undefined ? null : (first.deviceId ?? first.userId);
 }
 
-/**
- * Writes requests in one transaction, or if it fails by an error that one of them may cause, each in its own. If the
- * database is away or too slow, all fail at once: each by itself would wait as long.
- */
+/** Writes requests together, or each alone after an error of one. If the database is away, all fail at once. */
 async function writeAll(db: Database, secrets: Secrets, entityId: number, requests: CallRequest[]): Promise<Outcome[]> {
   try {
     const calls = requests.flatMap((request) => request.calls);
@@ -109,7 +102,6 @@ async function insertAll(
   return outcomes;
 }
 
-/** `outcomes` has one of each call of all requests, in order. */
 function toRequestOutcomes(requests: CallRequest[], outcomes: CallOutcome[]): RequestOutcome[] {
   let at = 0;
   return requests.map(({ calls, refused }) => {

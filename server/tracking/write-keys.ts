@@ -11,7 +11,6 @@ import { networkOf } from '../http/upload-budget.ts';
 
 /** How long a key stays known; a revoked key is refused after this. */
 const KNOWN_FOR_MS = 2_000;
-/** Maximum number of known keys, and of unknown ones. */
 const MAX_KNOWN = 10_000;
 /** Maximum number of requests a minute from one network with unknown keys. */
 const MAX_UNKNOWN_PER_MINUTE = 60;
@@ -33,10 +32,7 @@ export class WriteKeys {
     this.#unknownRates = new KeyRates(maxUnknownPerMinute);
   }
 
-  /**
-   * Returns null for a key that is unknown or revoked. Refuses a network with too many of these with 429, unless an app
-   * had the key a while ago.
-   */
+  /** Returns null for an unknown or revoked key. Refuses a network with too many, unless an app had it a while ago. */
   async find(writeKey: string, address: string): Promise<TrackingTarget | null> {
     const known = this.#known.get(writeKey);
     if (known && isFresh(known.at)) return known.target;
@@ -48,7 +44,7 @@ export class WriteKeys {
   }
 
   async #findFresh(writeKey: string): Promise<TrackingTarget | null> {
-    // A malformed key may be as long as a body: it is neither looked up nor remembered.
+    // Neither looks up nor remembers a malformed key, which may be as long as a body.
     if (apiKeyError(writeKey) !== undefined || isFresh(this.#unknown.get(writeKey))) return null;
     const under = this.#lookingUp.get(writeKey);
     if (under) return under;
@@ -79,7 +75,7 @@ function remember<V>(entries: Map<string, V>, key: string, value: V): void {
 
 type Dependencies = { writeKeys: WriteKeys; keyRates: KeyRates };
 
-/** Returns the target of a write key. Refuses an unknown or revoked key, and requests beyond its rate. */
+/** Returns a key's target. Refuses an unknown or revoked key, and requests beyond its rate. */
 export async function targetOfKey(
   { writeKeys, keyRates }: Dependencies,
   writeKey: string,
@@ -91,10 +87,7 @@ export async function targetOfKey(
   return target;
 }
 
-/**
- * Returns the target of a request: by its user of Basic authentication, known before the body is read, or else by
- * `writeKey` of the body.
- */
+/** Returns a request's target by its user of Basic authentication, known before the body, or by `writeKey` in it. */
 export async function requireTarget(
   deps: Dependencies,
   { trackingTarget, address }: { trackingTarget: TrackingTarget | null; address: string },
