@@ -53,7 +53,6 @@ entity's time zone at a terminal; elsewhere it takes the machine's, as the first
 ## Commands
 `;
 
-/** Returns the page of the docs on the command line. */
 export async function commandLinePage(): Promise<string> {
   const program = await buildProgram(async () => {}, { version: '' });
   const groups = program

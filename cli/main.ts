@@ -8,10 +8,8 @@ import type { ProcessIo, Run, Server, Terminal } from './core/command-context.ts
 import { escapeControls, readableText } from './core/write-out.ts';
 import { buildProgram } from './program.ts';
 
-/** Exit status of a command that failed. */
 const FAILED = 1;
 
-/** Runs the command in the arguments against the server that the environment names, and returns the exit status. */
 export async function runCommand(args: readonly string[], { env, stdin, stdout, stderr }: ProcessIo): Promise<number> {
   const server = { url: env.MILLRACE_URL ?? 'http://127.0.0.1:8080', token: env.MILLRACE_TOKEN };
   const terminal = terminalOf({ env, stdout });
@@ -19,7 +17,7 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   let [status, isJson] = [0, false];
   const run: Run = async (work) => {
     const client = openClient(server, terminal.command);
-    // With --json, no text for people may appear on either stream, and no keys in a log of errors.
+    // With --json neither stream gets text for people, and a log of errors gets no keys.
     const [out, err] = isJson ? [nowhere, nowhere] : [readable(stdout), readable(stderr)];
     const console = new Console({ stdout: out, stderr: err, ignoreErrors: false });
     status = await work({
@@ -69,7 +67,7 @@ type LastResult = { isSet: boolean; value: unknown };
 
 type Calls = Record<string, (...given: unknown[]) => unknown>;
 
-/** Returns a client that records the result of its last call: for a list over pages, all its items. */
+/** Records the result of the client's last call; of a list over pages all items. */
 function keepLastResult(client: Client, last: LastResult): Client {
   const { each, stream, ...calls } = client as unknown as { each: Calls; stream: Calls };
   const keep = <T>(value: T): T => {
@@ -95,7 +93,7 @@ function keepLastResult(client: Client, last: LastResult): Client {
   return { ...Object.fromEntries(kept), each: Object.fromEntries(lists), stream } as unknown as Client;
 }
 
-/** Removes the keys of entities and Systems of Records anywhere in a result: other commands print them. */
+/** Removes keys of entities and Systems of Records from a result: other commands print them. */
 function withoutKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutKeys);
   if (typeof value !== 'object' || value === null) return value;
@@ -114,7 +112,6 @@ function isKeys(name: string, member: unknown): boolean {
 /** The server's message. */
 const NO_TOKEN = 'Invalid or missing token';
 
-/** Opens a client whose refusals say what to set. */
 function openClient(server: Server, command: string): Client {
   return createClient({ ...server, explain: (refusal) => explain(refusal, command) });
 }
@@ -128,10 +125,7 @@ function explain({ status, message }: Refusal, command: string): string {
     : message;
 }
 
-/**
- * Reads the terminal from variables that `npx` sets. Without `--no-install`, `npx` would ask the public registry for a
- * missing command.
- */
+/** Reads variables that `npx` sets. Without `--no-install` it would ask the public registry for a missing command. */
 function terminalOf({ env, stdout }: { env: NodeJS.ProcessEnv; stdout: object }): Terminal {
   const { columns } = stdout as { columns?: number };
   const width = columns ?? Number(env.COLUMNS);
@@ -142,12 +136,10 @@ function terminalOf({ env, stdout }: { env: NodeJS.ProcessEnv; stdout: object })
   };
 }
 
-/** Returns a stream that makes texts readable and writes them to `stream`. */
 function readable(stream: NodeJS.WritableStream): NodeJS.WritableStream {
   return { write: (text: string) => stream.write(readableText(text)) } as NodeJS.WritableStream;
 }
 
-/** A stream that drops everything. */
 const nowhere = { write: () => true } as object as NodeJS.WritableStream;
 
 // A reader such as `head` may close the output at any time, which is no failure.

@@ -4,10 +4,7 @@ import type { Run } from './core/command-context.ts';
 
 type AddCommand = (program: Command, run: Run) => unknown;
 
-/**
- * Modules of the commands, in the order of the help, with their commands' names. Loading all takes longer than most
- * commands run, so only the module of the named command is loaded.
- */
+/** Commands by module, in the order of the help. Loads only the named one: all take longer than most commands run. */
 const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] = [
   { names: ['login'], load: async () => (await import('./accounts/login.ts')).addLoginCommand },
   { names: ['sors'], load: async () => (await import('./attributes/sors.ts')).addSorsCommand },
@@ -38,11 +35,10 @@ const WITHOUT_JSON = ['template', 'decrypt', 'receipt'];
 type Surroundings = {
   version: string;
   output?: OutputConfiguration;
-  /** Called before a command runs. */
   setJson?: (isJson: boolean) => void;
 };
 
-/** Builds the command of that name (`named`) with those of its module, or all commands. */
+/** Builds the program with the module of one command (`named`), or with all. */
 export async function buildProgram(
   run: Run,
   { version, output = {}, setJson = () => {} }: Surroundings,
@@ -69,7 +65,6 @@ export async function buildProgram(
   return program;
 }
 
-/** Returns the commands without subcommands. */
 export function leavesOf(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }

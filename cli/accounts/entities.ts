@@ -121,7 +121,7 @@ function bodyOf({ description, zone, retention, controlGroup }: Options) {
   };
 }
 
-/** Asks for the time zone, because an entity's days begin in it; an empty line takes the machine's own. */
+/** Asks for the time zone, in which an entity's days begin. An empty line takes the machine's own. */
 async function askZone(context: Pick<CommandContext, 'stdin' | 'stderr'>): Promise<string> {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const machine = isTimeZone(own) ? own : 'UTC';

@@ -1,7 +1,6 @@
 import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 
-/** Reads rights between commas, or `all`. */
 export function rightList(given: string): Right[] {
   if (given === 'all') return [...RIGHTS];
   return given

@@ -190,8 +190,6 @@ function addKeys(apps: Command, run: Run): void {
   });
 }
 
-/** Maximum number of entries in a page. */
-
 const PER_PAGE = 1_000;
 const EVENT = ['<event>', 'its identifier'] as const;
 const CRASH = ['<crash>', 'its identifier'] as const;
@@ -274,10 +272,7 @@ function addCrashes(apps: Command, run: Run): void {
 
 const ASK_EVERY_MS = 1_000;
 
-/**
- * Prints an app's last calls, then new ones, oldest first, also after a restart of the server; with `once` only the
- * present ones. With --json each is an object on a line.
- */
+/** Prints the last calls, then new ones, also after a restart of the server. With --json each is a line. */
 async function tail(
   { client, console, stdout, isJson, setResult }: CommandContext,
   { once }: { once?: true },
@@ -307,7 +302,6 @@ async function appParams(client: Client, given: string): Promise<{ app_identifie
   return { app_identifier: (await findApp(client, given)).identifier };
 }
 
-/** The argument of commands about an app. */
 const APP = ['<app>', 'its name or identifier'] as const;
 
 async function findApp(client: Client, given: string): Promise<App> {

@@ -4,10 +4,7 @@ import { resolveNamed } from '../core/nearest.ts';
 
 export const SOR = ['<sor>', 'name or identifier of a System of Records'] as const;
 
-/**
- * Returns the identifier of the SoR with this name or identifier. Does not look up an identifier, because the token may
- * not have the right to list SoRs.
- */
+/** Returns the SoR's identifier. Does not look up an identifier: the token may lack the right to list SoRs. */
 export async function findSorId(client: Client, given: string): Promise<string> {
   return given === 'global' || /^sor_[A-Za-z0-9]+$/.test(given) ? given : (await findSor(client, given)).identifier;
 }

@@ -5,7 +5,6 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
 import { readableText } from './write-out.ts';
 
-/** Asks on the terminal, and returns the typed line. */
 export async function askLine(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   question: string,
@@ -21,10 +20,7 @@ export type YesOption = { yes?: true };
 
 export const YES = ['--yes', 'delete without asking; required without a terminal'] as const;
 
-/**
- * Asks on the terminal whether to delete `what`, unless `--yes` was given. Refuses if the answer is no or there is no
- * terminal.
- */
+/** Asks before a deletion, unless `--yes` was given. Refuses if the answer is no or there is no terminal. */
 export async function confirmDeletion(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   what: string,
@@ -36,20 +32,19 @@ export async function confirmDeletion(
     refuse(400, 'not_confirmed', 'Nothing was changed.');
 }
 
-/** Reads one line of standard input; a typed one is not echoed. */
+/** Reads one line of standard input, without an echo. */
 export async function readPassword(io: Pick<ProcessIo, 'stdin' | 'stderr'>, prompt = 'Password'): Promise<string> {
   const [password] = await readSecrets(io, [prompt]);
   return password!;
 }
 
-/** Reads one line of standard input for each prompt. */
 export async function readSecrets(
   { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
   prompts: string[],
 ): Promise<string[]> {
   const isTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // One interface for all: the first one may read more than its own piped line.
+  // One interface for all: the first may read more than its own piped line.
   const lines = createInterface({ input: stdin, output: silent, terminal: isTerminal });
   const next = lines[Symbol.asyncIterator]();
   const secrets: string[] = [];

@@ -4,11 +4,9 @@ import type { CommandContext, Run } from './command-context.ts';
 import { confirmDeletion, YES, type YesOption } from './ask.ts';
 import { printable, sayValue, table } from './table.ts';
 
-/** A group of commands about one kind of thing, and the columns of its list. */
 export type Group<T> = {
   name: string;
   description: string;
-  /** Returns each column's text, by its head. */
   columns: Record<string, (item: T) => string>;
   commands: GroupCommand<T>[];
 };
@@ -68,7 +66,6 @@ function isRecord(result: unknown): result is { record: object } {
   return typeof result === 'object' && result !== null && 'record' in result;
 }
 
-/** Returns the members of a record, one a line. */
 function recordTable(record: object, width: number | null): string {
   const rows = Object.entries(record)
     .filter(([, value]) => value !== null && value !== undefined)

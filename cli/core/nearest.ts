@@ -2,12 +2,11 @@ import { closest } from 'fastest-levenshtein';
 
 type Named = { identifier: string; name: string };
 
-/** Returns the end of a sentence about an unknown name, with the nearest known one. */
 export function nearestOf(given: string, names: readonly string[]): string {
   return names.length === 0 ? ': there is none yet.' : `: did you mean ${closest(given, names)}?`;
 }
 
-/** Returns the one with this identifier or this name, or what is wrong, in `words` for one and for several. */
+/** Returns the item with this identifier or name, or an error in `words` for one and for several. */
 export function resolveNamed<T extends Named>(
   all: readonly T[],
   given: string,

@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
 
-/** Returns the text of the file `path`, or of standard input for `-`. Refuses a file that cannot be read. */
 export async function readText({ stdin }: Pick<ProcessIo, 'stdin'>, path: string): Promise<string> {
   if (path === '-') return text(stdin);
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
@@ -12,10 +11,7 @@ export async function readText({ stdin }: Pick<ProcessIo, 'stdin'>, path: string
   );
 }
 
-/**
- * Reads a JSON object from the file `path`, or standard input for `-`. Messages never quote its content, which may hold
- * secrets. `hint` says what it should be.
- */
+/** Reads a JSON object from a file or `-`. Errors never quote its content, maybe a secret. `hint` says its form. */
 export async function readJsonObject(
   io: Pick<ProcessIo, 'stdin'>,
   path: string,
@@ -35,11 +31,7 @@ function parse(content: string): unknown {
   }
 }
 
-/**
- * Returns the ids of people, from the arguments and from a file with one a line (`-` is standard input), each once.
- * Refuses an empty list, and an argument with a comma: a list of ids read as one id would match no person, and the
- * command would seem to succeed.
- */
+/** Reads ids from arguments and a file, each once. Refuses an empty list, and a comma: such an id matches no person. */
 export async function readPeople(
   io: Pick<ProcessIo, 'stdin'>,
   given: readonly string[],

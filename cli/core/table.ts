@@ -2,18 +2,15 @@
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 
-/** A column with a fixed width in characters, because it is printed before all its cells are known. */
+/** A column of fixed width, since it is printed before all its cells are known. */
 export type Column = { head: string; width: number };
 
 const GAP = '  ';
-/** Minimum width of a cut column; if not even that fits, each row is printed as a list. */
+/** Minimum width of a cut column; below it, each row becomes a list. */
 const MIN_WIDTH = 6;
 const MIN_LAST_WIDTH = 16;
 
-/**
- * Returns columns of text, each as wide as its longest cell, without empty columns. In a terminal of `width`
- * characters, long cells are cut and those of the last column wrapped.
- */
+/** Returns columns without empty ones. In a terminal long cells are cut, and those of the last column wrapped. */
 export function table(head: string[], rows: string[][], width: number | null = null): string {
   const shown = head
     .map((_, column) => column)
@@ -33,7 +30,6 @@ export function sayValue(value: unknown): string {
   return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
 }
 
-/** Returns the head of a table whose rows are printed as they come. */
 export function fixedHead(columns: Column[], width: number | null = null): string {
   const widths = fitted(
     columns.map((column) => column.width),
@@ -48,7 +44,7 @@ export function fixedHead(columns: Column[], width: number | null = null): strin
       )}\n${rule(widths)}\n`;
 }
 
-/** Returns one of its rows; cells longer than their column are cut, except in the last column. */
+/** Returns a row. Cuts cells longer than their column, except in the last column. */
 export function fixedRow(columns: Column[], row: string[], width: number | null = null): string {
   const cells = row.map(printable);
   const widths = fitted(
@@ -64,7 +60,7 @@ export function fixedRow(columns: Column[], row: string[], width: number | null 
     : layOut(widths, cells, width);
 }
 
-/** Narrows the widest columns until all fit; the first column, which names the row, comes last. */
+/** Narrows the widest columns until all fit, the first column, which names the row, last. */
 function fitted(widths: number[], width: number | null): number[] | null {
   const fit = [...widths];
   if (width === null) return fit;

@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BROKEN_OFF, UNREACHABLE } from '../../api/client.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 
-/** Interval and maximum time of retries while a server is away. */
 const AWAY = { everyMs: 1_000, maxMs: 10 * 60_000 };
 
-/** Asks again while the server is away, for example during a restart, and says so once. Throws after ten minutes. */
+/** Asks again while the server is away, as during a restart. Throws after ten minutes. */
 export async function untilAnswered<T>(
   ask: () => Promise<T>,
   say: (text: string) => void,
@@ -25,7 +24,7 @@ export async function untilAnswered<T>(
   }
 }
 
-/** Returns whether the server is away; a proxy before it answers with 502 to 504. */
+/** Returns whether the server is away. A proxy before it answers 502 to 504. */
 function isAway(error: unknown): boolean {
   return (
     error instanceof Refusal &&

@@ -4,23 +4,19 @@ import { pipeline } from 'node:stream/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { ProcessIo } from './command-context.ts';
 
-/** Control characters, except tabs and line ends: a terminal obeys them, even in quoted text. */
+/** Control characters but tabs and line ends: a terminal obeys them, even in quoted text. */
 const CONTROLS = /(?![\t\n]|\r\n)\p{Cc}/gu;
 
-/** Replaces control characters in a text of several lines, such as a refusal that quotes a server. */
 export function readableText(text: string): string {
   return text.replace(CONTROLS, '\uFFFD');
 }
 
-/** Escapes control characters that JSON allows unescaped (DEL and above); the meaning stays the same. */
+/** Escapes control characters that JSON allows (DEL and above), without a change of meaning. */
 export function escapeControls(json: string): string {
   return json.replace(CONTROLS, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/**
- * Writes pieces into the file `path`, or to standard output; control characters are replaced on a terminal. A new file
- * gets these permissions.
- */
+/** Writes into a file, or to standard output. Replaces control characters on a terminal. */
 export async function writeOut(
   { stdout }: Pick<ProcessIo, 'stdout'>,
   pieces: Iterable<string> | AsyncIterable<string | Uint8Array>,

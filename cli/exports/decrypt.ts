@@ -88,7 +88,6 @@ async function targetsOf(files: string[], { out, gunzip }: Options): Promise<str
     : refuse(400, 'bad_out', `Two files would become ${twice}: decrypt them one by one.`);
 }
 
-/** Returns whether the path is a folder; makes one if the path must be a folder. */
 async function isFolderOrMade(out: string, files: string[]): Promise<boolean> {
   const found = await stat(out).catch(() => null);
   if (found || out === STDOUT || (files.length === 1 && !out.endsWith('/'))) return found?.isDirectory() === true;
@@ -122,7 +121,7 @@ async function errorOf(work: Promise<void>): Promise<string | null> {
   }
 }
 
-/** Reads the key of an exporter's files from a file or the environment: other users can read a command line. */
+/** Reads the key from a file or the environment: other users can read a command line. */
 async function readExportKey(
   io: Pick<ProcessIo, 'env' | 'stdin'>,
   type: string,
@@ -142,8 +141,6 @@ async function readKeyFile(io: Pick<ProcessIo, 'stdin'>, type: string, path: str
   return encryptionKeyError(type, text) === undefined ? text : text.replace(/\r?\n$/, '');
 }
 
-/** Decrypts exported files, into a file or to standard output. */
-
 type Decryption = {
   type: string;
   key: string;
@@ -162,7 +159,7 @@ const BEGINNINGS: [name: RegExp, what: string, beginning: Buffer][] = [
   [/\.parquet(\.enc)?$/, 'Parquet', Buffer.from('PAR1')],
 ];
 
-/** Decrypts a file into another, completely or not at all: its content is authentic only once the end is checked. */
+/** Decrypts a file completely or not at all: its content is authentic only once its end is checked. */
 async function decryptFile(source: string, target: string, decryption: Decryption): Promise<void> {
   const unfinished = `${target}.${randomBytes(4).toString('hex')}.unfinished`;
   const leave = () => {
@@ -187,7 +184,7 @@ async function decryptFile(source: string, target: string, decryption: Decryptio
   }
 }
 
-/** Decrypts to standard output. Reads the file twice, because printed content cannot be taken back. */
+/** Reads the file twice, because printed content cannot be taken back. */
 async function printDecrypted(source: string, decryption: Decryption): Promise<void> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   await decryptInto(source, decryption, (bytes) => pipeline(bytes, nowhere));
@@ -227,7 +224,6 @@ async function* readCounted(source: string, onBytes: (bytes: number) => void): A
   }
 }
 
-/** Returns the bytes, after checking that they begin as the file's name says. */
 async function* withBeginning(source: string, bytes: Bytes): AsyncGenerator<Buffer> {
   const promised = BEGINNINGS.find(([name]) => name.test(source));
   let start = Buffer.alloc(0);

@@ -35,7 +35,6 @@ const RUNS: RunsOfCommand<FoundExportRun> = {
   tell,
 };
 
-/** Adds the commands of `millrace exporters` that ask the server. */
 function addExporterCommands(exporters: Command, run: Run): void {
   exporters
     .command('list', { isDefault: true })
@@ -212,12 +211,10 @@ async function findExporter(client: Client, given: string): Promise<ListedDataEx
   );
 }
 
-/** Returns the exit status for a run that has ended: 0 if it finished, else 2. */
 function exportExitStatus({ state }: ExportRun): number {
   return state === 'finished' ? 0 : 2;
 }
 
-/** Describes a run's state or result for people. */
 function reportExportRun(run: ExportRun, { width, command }: Terminal): string {
   const { state, rows, types } = run;
   const lines = [`${state}: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${sayWindow(run)}`];

@@ -11,9 +11,7 @@ import { ObjectRefused } from './object-refused.ts';
 
 export type BucketOptions = { bucket: string; region?: string; endpoint?: string };
 
-/** The bucket that exports go to, as its reader sees it. */
 export type ExportsBucket = {
-  /** Yields keys in order. */
   list(prefix: string): AsyncIterable<string>;
   /** Returns null for an unknown key. Throws an `ObjectRefused`, as `read` does. */
   size(key: string): Promise<number | null>;
@@ -21,9 +19,7 @@ export type ExportsBucket = {
   close(): void;
 };
 
-/**
- * Opens the bucket with the credentials that the AWS command line would use: environment, profile, role of the machine.
- */
+/** Opens the bucket with the credentials that the AWS command line would use. */
 export function openExportsBucket({ bucket, region, endpoint }: BucketOptions): ExportsBucket {
   // oxlint-disable-next-line node/no-process-env -- the SDK reads its settings there, too
   const isElsewhere = endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL;
@@ -69,7 +65,7 @@ async function* whole(body: AsyncIterable<Uint8Array>, key: string): AsyncGenera
   }
 }
 
-/** Returns whether only this object is refused; a fault of the credentials affects all. */
+/** Returns whether only this object is refused. A fault of the credentials affects all. */
 function isOfObject({ name, $metadata }: S3ServiceException): boolean {
   return (
     $metadata?.httpStatusCode === 403 &&

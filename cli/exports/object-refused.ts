@@ -1,6 +1,6 @@
 import { Refusal } from '../../domain/core/refusal.ts';
 
-/** S3 refuses this object, but may give others. `reason` is in S3's own words. */
+/** A refusal of one object; S3 may give others. `reason` is in S3's own words. */
 export class ObjectRefused extends Refusal {
   readonly reason: string;
 

@@ -14,8 +14,6 @@ import { readJwks } from '../gdpr/read-jwks.ts';
 import type { BucketOptions, ExportsBucket } from './exports-bucket.ts';
 import { ObjectRefused } from './object-refused.ts';
 
-/** The command `millrace exporters verify`: checks exports in their bucket. */
-
 type Options = BucketOptions & { prefix: string; from?: string; to?: string; jwks?: string; deep?: true; json?: true };
 
 type Bounds = { from?: Date; to?: Date };
@@ -89,7 +87,6 @@ const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b));
 
 const compareEnds = (a: WindowFolder, b: WindowFolder) => (a.span?.end.getTime() ?? 0) - (b.span?.end.getTime() ?? 0);
 
-/** Returns gaps and overlaps of each exporter's windows. */
 function chainFaults(folders: WindowFolder[], bounds: Bounds): (WindowFault & { exporter: string })[] {
   const chains = Object.entries(
     Object.groupBy(
@@ -138,16 +135,15 @@ export type VerifiedWindow = {
   bytes: number;
   signature: SignatureState | 'not_checked' | null;
   files: VerifiedFile[];
-  /** Objects in the window's folder that its manifest does not name. */
   extra: string[];
   /** Faults of the manifest itself; a missing one is a fault, too. */
   faults: string[];
 };
 
-/** Without `keys` no signature is checked. `isDeep`: reads and hashes files instead of asking for their sizes. */
+/** `isDeep`: hashes files instead of comparing their sizes. Without `keys` no signature is checked. */
 export type Verification = { bucket: ExportsBucket; keys: readonly SigningKey[] | null; isDeep: boolean };
 
-/** A rerun may replace the manifest while its files are checked; then everything is checked again. */
+/** Maximum number of checks: a rerun may replace the manifest during one. */
 const MAX_LOOKS = 3;
 
 async function verifyWindow(verification: Verification, folder: WindowFolder): Promise<VerifiedWindow> {
@@ -217,7 +213,6 @@ const nothingKnown = ({ exporter }: WindowFolder, manifest: string): VerifiedWin
   faults: [],
 });
 
-/** Asks for all sizes at once, but reads files one by one. */
 async function verifyFiles(verification: Verification, named: ManifestFile[]): Promise<VerifiedFile[]> {
   if (!verification.isDeep) return Promise.all(named.map((file) => verifyFile(verification, file)));
   const files: VerifiedFile[] = [];
@@ -239,7 +234,6 @@ async function verifyFile(
   return { key, state: 'ok', reason: null };
 }
 
-/** Returns the answer, or S3's refusal, which becomes part of the report. */
 function unlessRefused<T>(answer: Promise<T>): Promise<T | ObjectRefused> {
   return answer.catch((error: unknown) => {
     if (error instanceof ObjectRefused) return error;
@@ -278,7 +272,7 @@ function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, fol
   ];
 }
 
-/** Folders are named by whole seconds; the first window may begin between two. */
+/** Cuts to whole seconds, as folders are named; the first window may begin between two. */
 const wholeSeconds = (time: string | null) =>
   time === null ? undefined : Math.floor(Date.parse(time) / 1_000) * 1_000;
 
@@ -302,7 +296,6 @@ function parse(json: string): unknown {
   }
 }
 
-/** The folder of a window in the bucket, and its keys. */
 type WindowFolder = {
   path: string;
   exporter: string;
@@ -318,7 +311,7 @@ const WINDOW = new RegExp(`^(?<exporter>.*[^/])/(?<name>(?<start>beginning|${INS
 
 const BACKFILL = /^(?<exporter>.*[^/])\/backfill\/(?<name>\d{4}-\d\d-\d\d_\d{4}-\d\d-\d\d)\//;
 
-/** Groups the keys of a bucket by window. Other keys are not exports. */
+/** Groups the keys by window. Other keys are not exports. */
 async function windowFolders(keys: AsyncIterable<string>): Promise<WindowFolder[]> {
   const folders = new Map<string, WindowFolder>();
   for await (const key of keys) {
@@ -342,12 +335,11 @@ function described(
   return { exporter: exporter.split('/').at(-1)!, isBackfill, span };
 }
 
-/** Reads a time of a key, which has no colons: 2026-11-20T23-00-00Z. */
+/** Reads a time of a key, such as 2026-11-20T23-00-00Z: keys have no colons. */
 const instant = (text: string) => new Date(text.replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:'));
 
 type VerifiedReport = {
   ok: boolean;
-  /** Whether signatures were checked, and whether files were hashed. */
   isSigned: boolean;
   isDeep: boolean;
   windows: VerifiedWindow[];

@@ -69,7 +69,6 @@ async function downloadAll({ client, stdout, console }: CommandContext, id: stri
 
 type ArchiveParams = { request_id: string; ordinal: string; signature: string };
 
-/** Returns the archive's address on the configured server; nothing if there is a text instead. */
 function archiveOf(who: string, url: string | null): { who: string; params: ArchiveParams }[] {
   if (url === null || !URL.canParse(url)) return [];
   const { pathname } = new URL(url);
@@ -234,7 +233,7 @@ async function list(
   return 0;
 }
 
-/** Decides on each request, even if another fails; names each of several. */
+/** Decides on each request, even if another fails. */
 async function decideAll(context: CommandContext, ids: readonly string[], decision: Decision): Promise<number> {
   if (ids.length === 1) return decide(context, ids[0]!, decision);
   let failed = 0;
@@ -324,7 +323,7 @@ function reportGdpr(view: GdprRequest, width: number | null): string {
   ].join('\n');
 }
 
-/** Warns of users who may be the same people under other ids; returns nothing if there are none. */
+/** Warns of users who may be the same people under other ids. */
 function similarLines(similar: GdprRequest['similar_ids']): string[] {
   const lines = Object.entries(similar).map(
     ([asked, others]) => `similar to ${printable(asked)}: ${others.map(printable).join(', ')}`,
@@ -343,7 +342,6 @@ function undecided({ state }: GdprRequest): string {
   return state === 'waiting' ? 'waits for approval' : 'pending';
 }
 
-/** Null means not counted. */
 function countLines(name: string, counts: Record<string, number | null>): string[] {
   const some = Object.entries(counts).filter(([, count]) => count !== 0);
   return some.length === 0

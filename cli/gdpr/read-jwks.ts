@@ -5,7 +5,6 @@ import { readText } from '../core/read-input.ts';
 
 const ANSWER_MS = 30_000;
 
-/** Reads public keys from a file or a URL. Refuses one without keys. */
 export async function readJwks(io: Pick<ProcessIo, 'stdin'>, place: string): Promise<SigningKey[]> {
   const text = await (/^https?:/i.test(place) ? fetchText(place) : readText(io, place));
   const keys = readSigningKeys(parse(text));

@@ -37,7 +37,6 @@ async function verify({ stdin, console }: CommandContext, file: string, { jwks, 
   return ok ? 0 : 1;
 }
 
-/** Returns the receipts in a server's answer, with or without its envelope. */
 function documentsIn(given: object): object[] {
   const { result = given } = given as { result?: object };
   const { receipts, items = receipts } = result as { receipts?: unknown; items?: unknown };
@@ -56,7 +55,6 @@ type Facts =
   | { kind: 'manifest'; facts: ExportManifest }
   | { kind: 'unknown'; facts: null };
 
-/** Facts about a signed document. */
 type VerifiedDocument = Facts & {
   id: string | null;
   signature: SignatureState;
@@ -89,7 +87,7 @@ function factsOf(document: object): Facts {
   return { kind: 'unknown', facts: null };
 }
 
-/** Returns whether the document's signature and form are valid and, for an erasure, nothing was left. */
+/** Returns whether signature and form are valid and, for an erasure, nothing was left. */
 function isSound(verified: VerifiedDocument): boolean {
   return verified.signature === 'valid' && verified.kind !== 'unknown' && survivorsOf(verified) === 0;
 }

@@ -1,7 +1,6 @@
 import { table } from '../core/table.ts';
 import type { Terminal } from '../core/command-context.ts';
 
-/** Returns the number of errors of each type, largest first, with their positions; nothing if there are none. */
 export function errorCounts(
   byType: Record<string, number>,
   counted: string,
@@ -22,7 +21,7 @@ export function errorCounts(
   ];
 }
 
-/** Warns of accepted rows whose customer id is probably a mistake; returns nothing if there are none. */
+/** Warns of accepted rows whose customer id is probably a mistake. */
 export function suspiciousIds(count: number, what: 'rows' | 'records'): string[] {
   return count === 0 ? [] : [`suspicious ids: ${count} ${what} taken for customers such as undefined, null or 12345.0`];
 }

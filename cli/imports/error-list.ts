@@ -9,16 +9,13 @@ import type { CommandContext, Server } from '../core/command-context.ts';
 import { escapeControls, writeOut } from '../core/write-out.ts';
 import { type Column, fixedHead, fixedRow } from '../core/table.ts';
 
-/** A row of an import or a record of a run that was not fully written. */
 type ListedError = {
   line: number;
   error_type: string;
   customer_id: string | null;
   key: string | null;
   message: string;
-  /** The record's key at a destination other than attributes. */
   record_key?: Record<string, unknown> | null;
-  /** The cell's column in a table with mapped columns. */
   column?: string | null;
   /** The re-drive that brought the row after all. */
   redriven_by: string | null;
@@ -26,27 +23,21 @@ type ListedError = {
 
 export type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
 
-/** A list of errors in the server's answer. */
 type ErrorSource = {
   reply: AsyncIterable<Uint8Array>;
-  /** The member that contains them. */
   member: string;
   /** Name of line 0: the whole file, or the first value of a feed. */
   lineZero: string;
   heads: ErrorHeads;
 };
 
-/** `column`: only for tables. */
 type ErrorHeads = { line: string; customer: string; key: string; column?: string };
 
-/** Heads for an import, whose rows are lines of a file. */
 export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
-/** Heads for an import of a table, whose cells have columns. */
 export const TABLE_HEADS: ErrorHeads = { ...IMPORT_HEADS, column: 'column' };
-/** Heads for a run, whose records have ordinals, and keys of their own for destinations other than attributes. */
+/** Heads for a run: its records have ordinals, and keys at destinations other than attributes. */
 export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };
 
-/** Number of errors that are printed at a time. */
 const PAGE = 100;
 const columns = ({ line, customer, key, column }: ErrorHeads): Column[] => [
   { head: line, width: 9 },
@@ -57,7 +48,6 @@ const columns = ({ line, customer, key, column }: ErrorHeads): Column[] => [
   { head: 'reason', width: 40 },
 ];
 
-/** Returns the options of all lists of errors. */
 export function errorOptions({ json, csv }: { json: string; csv: string }): Option[] {
   return [
     new Option('--type <error_type>', 'only those of one type, such as INVALID_VALUE'),
@@ -83,7 +73,7 @@ export async function printErrorList(
   return 0;
 }
 
-/** Yields the errors in the answer one by one, so that the list need not fit into memory. */
+/** Yields errors one by one, so that the list need not fit into memory. */
 async function* parseErrors(server: Server, { reply, member }: ErrorSource): AsyncGenerator<ListedError> {
   const parser = pick.withParserAsStream({ filter: `result.${member}`, packValues: true, streamValues: false });
   try {
@@ -139,7 +129,6 @@ function cellsOf(
   ];
 }
 
-/** Returns a single value alone, several with their names. */
 function sayKey(key: Record<string, unknown>): string {
   const parts = Object.entries(key).map(
     ([field, value]) => [field, typeof value === 'string' ? value : stringify(value)] as const,

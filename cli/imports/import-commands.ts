@@ -18,7 +18,6 @@ import { errorCounts, suspiciousIds } from './error-counts.ts';
 import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList, TABLE_HEADS } from './error-list.ts';
 import { hasEnded } from './import-status.ts';
 
-/** Adds the options for reading a file that does not describe itself. */
 const withFileOptions = (command: Command) =>
   command
     .addOption(new Option('--delimiter <delimiter>', 'separator of its fields').choices([...DELIMITERS, 'tab']))
@@ -56,7 +55,6 @@ const addImportCommand = (program: Command, run: Run) =>
       ),
   ).action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));
 
-/** Starts an import, shows its progress, and prints the result of its rows. */
 async function importFile(context: CommandContext, source: string, options: ImportOptions): Promise<number> {
   const { server, console, terminal } = context;
   const id = await startImport(context, source, options);
@@ -87,7 +85,6 @@ const addRedriveCommand = (program: Command, run: Run) =>
     run((context) => redrive(context, id, file, options)),
   );
 
-/** Imports the file as a re-drive of the import, and prints the results of both. */
 async function redrive(
   context: CommandContext,
   parentId: string,
@@ -154,7 +151,6 @@ function addErrorsCommand(program: Command, run: Run): void {
     command.addOption(option);
 }
 
-/** Prints why each row changed nothing. */
 async function printErrors(
   context: CommandContext,
   id: string,
@@ -212,7 +208,6 @@ function viewImport(client: Client, id: string): Promise<ImportProgress> {
   return client.viewImport({ params: { import_id: id } });
 }
 
-/** Shows an import's progress until it has ended. */
 function followImport(context: CommandContext, id: string): Promise<ImportProgress> {
   return follow<ImportProgress>(context, {
     view: () => viewImport(context.client, id),
@@ -243,7 +238,6 @@ function timeLeft({ expected_end_at: end, ended_at: ended }: ImportProgress): st
   return `${Math.max(0, Math.round((Date.parse(end) - Date.now()) / 1000))} s`;
 }
 
-/** Options for reading the file. */
 type FileOptions = {
   delimiter?: Delimiter | 'tab';
   encoding?: Encoding;
@@ -257,16 +251,13 @@ type ImportOptions = FileOptions & {
   sor: string;
   apiKey?: string | undefined;
   dryRun?: boolean;
-  /** The import whose rows this one corrects. */
   redriveOf?: string;
   /** For a table: the customer's column, and the others, each as `column=attribute`. */
   customer?: string;
   map?: string[];
-  /** Headers for the server's request of a URL, each as `Name: value`. */
   header?: string[];
 };
 
-/** Sends a file, or the URL that the server fetches, and returns the import's identifier. */
 async function startImport(context: CommandContext, source: string, options: ImportOptions): Promise<string> {
   const isUrl = /^https?:\/\//i.test(source);
   const requestHeaders = parseHeaders(options.header ?? [], isUrl);
@@ -295,7 +286,7 @@ async function startImport(context: CommandContext, source: string, options: Imp
   return id;
 }
 
-/** Splits pairs at the last =, because names of columns may contain one and keys do not. */
+/** Splits at the last =: names of columns may contain one, keys do not. */
 function mappingOf({ customer, map = [] }: ImportOptions): ColumnMapping | undefined {
   if (customer === undefined && map.length === 0) return undefined;
   if (customer === undefined)
@@ -323,7 +314,7 @@ async function openFile(path: string): Promise<Blob> {
   return refuse(400, 'unreadable', `${path} cannot be read: it is no file.`);
 }
 
-/** Does not quote a wrong header: it may be a secret. */
+/** Never quotes a wrong header, which may be a secret. */
 function parseHeaders(headers: string[], isUrl: boolean): Record<string, string> {
   if (headers.length > 0 && !isUrl) return refuse(400, 'bad_header', '--header is for an import by URL only.');
   return Object.fromEntries(
@@ -335,12 +326,11 @@ function parseHeaders(headers: string[], isUrl: boolean): Record<string, string>
   );
 }
 
-/** Returns the exit status for an import that has ended: 0 if the whole file was read and no row failed, else 2. */
+/** Returns 0 if the whole file was read and no row failed, else 2. */
 function exitStatus({ state, rows, defect }: ImportProgress): number {
   return state === 'finished' && rows.failed === 0 && defect === null ? 0 : 2;
 }
 
-/** Describes an import's result for people. */
 function report(status: ImportProgress, terminal: Terminal): string {
   const { import_id: id, state, rows, failure, defect } = status;
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];
@@ -361,7 +351,6 @@ function report(status: ImportProgress, terminal: Terminal): string {
   return lines.join('\n');
 }
 
-/** Warns of ids that may belong to the same people; returns nothing if there are none. */
 function similarIds(similar: ImportProgress['similar_ids']): string[] {
   if (similar === null || similar.count === 0) return [];
   const shown = similar.examples.map(
@@ -375,7 +364,6 @@ function similarIds(similar: ImportProgress['similar_ids']): string[] {
   ];
 }
 
-/** Describes the file's format; nothing for usual CSV. */
 function sayFormat({
   format,
   delimiter,
@@ -399,7 +387,6 @@ function sayFormat({
   return found.length === 0 ? [] : [`read with ${found.join(', ')}`];
 }
 
-/** Names the parts of a table that were not imported. */
 function sayColumns({
   ignored,
   ignored_count: count,
@@ -430,7 +417,6 @@ function showRedrives({ rows, redrives }: ImportProgress, { width }: Terminal): 
   ];
 }
 
-/** Fetches a key of the System of Records with the token. */
 async function findSorKey({ server, client }: Pick<CommandContext, 'server' | 'client'>, sor: string): Promise<string> {
   if (!server.token) {
     return refuse(

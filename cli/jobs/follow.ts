@@ -5,12 +5,10 @@ import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import { untilAnswered } from '../core/until-answered.ts';
 
-/** A job that is polled until it has ended. */
 export type Followed<T> = {
   view(): Promise<T>;
   hasEnded(now: T): boolean;
   shown(now: T): Shown;
-  /** Its name, and the commands that follow and cancel it later. */
   name: string;
   toFollow: string;
   /** Null if no command ends it. */
@@ -20,7 +18,6 @@ export type Followed<T> = {
 export type Shown = {
   /** A format of cli-progress; its variables are members of this value. */
   phase: string;
-  /** Position of the bar. */
   value: number;
   total: number;
   [member: string]: string | number;

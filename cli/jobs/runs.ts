@@ -7,17 +7,14 @@ import { hasEnded } from '../imports/import-status.ts';
 import { follow, type Shown } from './follow.ts';
 import { internalErrorLines } from './say-internal-error.ts';
 
-/** Common members of the records of runs. */
 type RunStatus = Pick<
   ExportRun,
   'ended_at' | 'stage' | 'fault' | 'waits_until' | 'tries' | 'failure' | 'internal_error' | 'alerted'
 > & { state: string };
 
-/** Differences between the features' runs on the command line. */
 export type RunsOfCommand<Status extends RunStatus> = {
   command: 'syncs' | 'exporters';
   view(client: Client, id: string): Promise<Status>;
-  /** Returns a run's progress. */
   shown(run: Status): Shown;
   /** Prints a run's state, and returns the exit status. */
   tell(context: CommandContext, run: Status): number | Promise<number>;
@@ -50,7 +47,6 @@ export function addRunCommands<Status extends RunStatus>(
   }
 }
 
-/** Says that a run was started, and follows it to its end if `wait` is set. */
 export async function sayStarted<Status extends RunStatus>(
   context: CommandContext,
   runs: RunsOfCommand<Status>,
@@ -79,14 +75,12 @@ async function followToEnd<Status extends RunStatus>(
   return tell(context, ended);
 }
 
-/** Prints the last of `total` runs, a row for each. */
 export function printRuns({ console, terminal }: CommandContext, heads: string[], rows: string[][], total: number) {
   console.log(table(heads, rows, terminal.width));
   if (total > rows.length) console.log(`and ${total - rows.length} older ones`);
   return 0;
 }
 
-/** Lines about why a run failed or waits, and about alerts that did not arrive, or may not have. */
 export function troubleLines(run: RunStatus): string[] {
   const alerts = run.alerted.filter(({ state }) => state === 'not_sent' || state === 'unknown');
   return [
@@ -101,13 +95,11 @@ export function troubleLines(run: RunStatus): string[] {
   ];
 }
 
-/** Returns the cause of a run's wait; null while it works. */
 export function waitOf(run: RunStatus): string | null {
   if (run.state === 'accepted') return 'waiting for its turn';
   return !hasEnded(run) && run.waits_until !== null && run.fault !== null ? waiting(run) : run.stage;
 }
 
-/** Why a run waits, and until when it leaves the source, or the destination, alone. */
 function waiting({ fault, waits_until: until, tries }: RunStatus): string {
   const when = until === null ? '' : ` until ${new Date(until).toLocaleTimeString('en-GB')}`;
   return `waiting${when}, after ${tries} ${tries === 1 ? 'try' : 'tries'}: ${printable(fault ?? '')}`;

@@ -1,6 +1,5 @@
 import type { ImportProgress } from '../../api/client.ts';
 
-/** Returns a line about the error of Millrace that blocks a job, if there is one. */
 export function internalErrorLines(error: ImportProgress['internal_error']): string[] {
   return error === null
     ? []

@@ -16,7 +16,6 @@ type SideOptions = { as?: 'source' | 'destination' | 'alerts' };
 const CONNECTION = ['<connection>', 'its name, or its identifier'] as const;
 const FROM_FILE = 'a JSON file with the settings, secrets among them; - for standard input';
 const AS = ['--as <side>', 'source, destination or alerts, if the connector can be several'] as const;
-/** Exit status if the check ran and the connection does not work. */
 const DOES_NOT_WORK = 2;
 
 export function addConnectionsCommand(program: Command, run: Run): void {
@@ -96,7 +95,6 @@ async function listConnectors({ client, console, terminal: { width } }: CommandC
   return 0;
 }
 
-/** Lists settings, optional ones in brackets, secret ones with a star. */
 function settingList({ properties, required = [] }: Settings): string {
   return Object.entries(properties)
     .map(([name, { writeOnly }]) => {

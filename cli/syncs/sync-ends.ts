@@ -3,7 +3,6 @@ import { resolveNamed } from '../core/nearest.ts';
 
 type Named = { identifier: string; name: string };
 
-/** Connections and SoRs that syncs may use. */
 export type SyncEnds = { connection: Named[]; sor: Named[] };
 
 const WORDS = { connection: ['connection', 'connections'], sor: ['System of Records', 'Systems of Records'] } as const;
@@ -12,7 +11,6 @@ export async function listSyncEnds(client: Client): Promise<SyncEnds> {
   return { connection: await Array.fromAsync(client.each.listConnections()), sor: await client.listSystemsOfRecords() };
 }
 
-/** Returns the identifier for this identifier or name, or what is wrong with it. */
 export function resolveEnd(
   ends: SyncEnds,
   kind: keyof SyncEnds,

@@ -22,19 +22,17 @@ import { printable } from '../core/table.ts';
 import { listSyncEnds, resolveEnd, type SyncEnds } from './sync-ends.ts';
 import { definitionOf, listSyncs } from './sync-record.ts';
 
-/** The planned change of a sync. */
 export type PlannedSync = {
   name: string;
   /** Includes everything that the file leaves out. */
   definition: BodyOf<'createSync'>;
-  /** The sync of that name on the server. */
   existing: Sync | null;
   changes: Change[];
 };
 
 export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: Sync[] };
 
-/** Plans the changes of the server's syncs. Refuses all files, naming every fault, unless each sync is valid. */
+/** Plans the changes. Refuses all files, naming every fault, unless each sync is valid. */
 export async function planSyncs({ client, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
   const problems: Problem[] = [];
   const documents: SyncDocument[] = [];
@@ -55,7 +53,7 @@ export async function planSyncs({ client, stdin }: CommandContext, paths: string
 type FieldError = { element: string; message: string };
 type Found = { ends: SyncEnds; there: Sync[]; problems: Problem[] };
 
-/** Plans one sync; returns null if it has faults, which are added to the problems. */
+/** Plans one sync. Returns null if it has faults, which are added to the problems. */
 async function planSync(
   client: Client,
   document: SyncDocument,
@@ -102,7 +100,6 @@ function sameNames(documents: SyncDocument[]): Problem[] {
   });
 }
 
-/** Sorts by the order of the files, then by line. */
 function inOrder(problems: Problem[]): string[] {
   const files = [...new Set(problems.map(({ place }) => place.file))];
   const byPlace = problems.toSorted(
@@ -112,7 +109,7 @@ function inOrder(problems: Problem[]): string[] {
   return byPlace.map(({ place, message }) => printable(`${sayPlace(place)}: ${message}`));
 }
 
-/** Replaces names by identifiers. The server refuses values that are not texts. */
+/** Replaces names by identifiers. Leaves values that are no texts to the server. */
 function resolveNames(
   body: Record<string, unknown>,
   ends: SyncEnds,
@@ -143,14 +140,10 @@ function resolveNames(
   return { resolved, errors };
 }
 
-/** Reads syncs from YAML files, with the position of each member for messages. */
-
-/** A sync in a file. */
 type SyncDocument = {
   /** Empty if it is missing, which is reported. */
   name: string;
   body: Record<string, unknown>;
-  /** Returns the position of a member, or of the nearest one. */
   where(path: Path): Place;
 };
 
@@ -160,12 +153,10 @@ type Problem = { place: Place; message: string };
 
 type Parsed = Document.Parsed<ParsedNode, true>;
 
-/** Returns `file:line:column`, as editors and terminals use it. */
 function sayPlace({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
-/** Reads the syncs of a YAML file, or standard input for `-`, and adds faults to `problems`. */
 async function readSyncFile(io: Pick<ProcessIo, 'stdin'>, path: string, problems: Problem[]): Promise<SyncDocument[]> {
   const file = path === '-' ? 'standard input' : path;
   const content = await readText(io, path);
@@ -208,7 +199,6 @@ function readDocument(document: Parsed, at: (offset: number) => Place, problems:
   return [{ name: '', body, where }];
 }
 
-/** Returns the document as an object, or why it is none. */
 function toObject(document: Parsed): Record<string, unknown> | string {
   if (!isMap(document.contents)) return 'is no sync: write its members as name: …, source: …, destination: …';
   try {
@@ -251,10 +241,8 @@ function offsetOf(document: Parsed, path: Path): number {
   return offset;
 }
 
-/** The path to a member: names, and indexes of elements. */
 export type Path = (string | number)[];
 
-/** Returns members that no sync has, such as typos. */
 function unknownMembers(value: unknown, path: Path = []): { path: Path; message: string }[] {
   if (Array.isArray(value)) return value.flatMap((element, index) => unknownMembers(element, [...path, index]));
   const place = path.filter((step) => typeof step === 'string').join('.');
@@ -271,12 +259,10 @@ function sayPath(path: Path): string {
   return path.join('.');
 }
 
-/** Reads a path as `sayPath` and the server write it. */
 function parsePath(element: string): Path {
   return element.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
 }
 
-/** A member that differs; undefined if it is missing. */
 type Change = { path: string; before: unknown; after: unknown };
 
 /** Returns the differences between two JSON values, by the innermost members that both have. */

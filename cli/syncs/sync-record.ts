@@ -4,7 +4,6 @@ export function listSyncs(client: Client): Promise<Sync[]> {
   return Array.fromAsync(client.each.listSyncs());
 }
 
-/** Returns the definition as a request's body has it, without the other members of an answer. */
 export function definitionOf(sync: SyncDefinition): BodyOf<'createSync'> {
   return {
     name: sync.name,

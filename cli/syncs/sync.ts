@@ -11,7 +11,6 @@ type ApplyOptions = DiffOptions & YesOption;
 
 const FILES = ['<files...>', 'YAML files of syncs, one a document; - for standard input'] as const;
 const DELETE = '--delete';
-/** Exit status if there are differences. */
 const DIFFERS = 2;
 
 export function addSyncCommand(program: Command, run: Run): void {

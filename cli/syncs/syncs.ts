@@ -182,7 +182,6 @@ type RunErrorsOptions = ErrorsOptions & { open?: true };
 
 const RUNS: RunsOfCommand<FoundSyncRun> = { command: 'syncs', view: viewRun, shown: shownRun, tell };
 
-/** Adds the commands of `millrace syncs` that start or show runs. */
 function addSyncRunCommands(syncs: Command, run: Run, sync: readonly [string, string]): void {
   addStarting(syncs, run, sync);
   addRunCommands(syncs, run, RUNS, [
@@ -260,7 +259,6 @@ async function listRuns(context: CommandContext, given: string): Promise<number>
   return printRuns(context, heads, rows, total);
 }
 
-/** Finds a run, with its sync. */
 function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
   return client.findSyncRun({ params: { run_id: id } });
 }
@@ -315,7 +313,6 @@ function paramsOf({ sync_id, run_id }: FoundSyncRun): { sync_id: string; run_id:
   return { sync_id, run_id };
 }
 
-/** Returns a table with a row for each change; only the first row of a record names it. */
 function sampleTable(records: SampledRecord[], width: number | null): string {
   const rows = records.flatMap((record) =>
     changesOf(record).map((change, index) =>
@@ -332,15 +329,11 @@ function changesOf({ changes = [], record, message }: SampledRecord): string[] {
   return lines.length > 0 ? lines : [''];
 }
 
-/**
- * Returns the exit status for a run that has ended: 0 if it finished, no record failed and no removal was held back,
- * else 2.
- */
+/** Returns 0 if the run finished, no record failed and no removal was held back, else 2. */
 function runExitStatus({ state, records, removal }: FoundSyncRun): number {
   return state === 'finished' && records.failed === 0 && removal?.state !== 'held' ? 0 : 2;
 }
 
-/** Describes a run's state or result for people. */
 function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   const {
     run_id: id,
@@ -393,7 +386,6 @@ function schemaLines(
   return lines;
 }
 
-/** Returns a run's progress, with a bar if its source knows the total. */
 function shownRun(run: FoundSyncRun): Shown {
   const { progress, expected_end_at: end } = run;
   const left = end === null ? [] : [`${duration(Date.parse(end) - Date.now())} left`];
@@ -419,7 +411,6 @@ function progressOf(run: FoundSyncRun): string[] {
   return [...counts, `${Math.round(rate ?? 0)} records/s`, `${(bytes / 2 ** 20).toFixed(1)} MiB`];
 }
 
-/** Returns the time since it began or was requested. */
 function elapsed({ received_at: received, started_at: started, ended_at: ended }: FoundSyncRun): string {
   const end = ended === null ? Date.now() : Date.parse(ended);
   return duration(end - Date.parse(started ?? received));
