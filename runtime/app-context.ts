@@ -22,12 +22,11 @@ import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
 
-/** Addresses of Postgres and Temporal, embedded or not, and the secret key. */
 export type Backends = {
   databaseUrl: string;
   temporal: TemporalSettings;
   secretKey: Buffer;
-  /** The key that replaces `secretKey`, while a change is running or was interrupted. */
+  /** The key that replaces `secretKey` while a change runs or was interrupted. */
   newSecretKey: Buffer | undefined;
 };
 
@@ -41,14 +40,12 @@ export type AppContext = {
   cpuShare: CpuShare;
   temporal: Client;
   temporalSettings: TemporalSettings;
-  /** Null if traces are off. */
   traces: Traces | null;
-  /** The name of this process in histories and pg_stat_activity. */
+  /** The process in histories and pg_stat_activity. */
   identity: string;
   close(): Promise<void>;
 };
 
-/** Opens the backends while `live` runs. */
 export async function withAppContext(
   config: Config,
   backends: Backends,
@@ -126,7 +123,7 @@ async function openParts(
   };
 }
 
-/** Returns the new key once the database has it, even if the change was interrupted before it replaced the old one. */
+/** Returns the new key once the database has it, even after an interrupted change. */
 async function rightSecretKey(
   db: Database,
   { secretKey, newSecretKey, log }: Pick<Parts, 'secretKey' | 'newSecretKey' | 'log'>,
@@ -140,7 +137,7 @@ async function rightSecretKey(
   return right;
 }
 
-/** Keeps erased people erased after a restore of a backup of the database or the file store. */
+/** Keeps erased people erased after a restore of the database or the file store. */
 async function keepErased({
   db,
   files,
@@ -160,7 +157,7 @@ async function keepErased({
     );
 }
 
-/** Opens the share of this machine's cores, once a process. */
+/** Opens the share of the cores, once a process. */
 export function openCpuShare(): CpuShare {
   return new CpuShare(availableParallelism(), {
     now: () => performance.now(),
@@ -168,7 +165,7 @@ export function openCpuShare(): CpuShare {
   });
 }
 
-/** Opens the scratch area of the data folder, which processes may share, and removes what dead processes left there. */
+/** Opens the scratch area, which processes may share, and removes what dead processes left. */
 function openScratchOf(dataDir: string, log: Logger): Promise<Scratch> {
   const startedAt = identify(process.pid)?.startedAt ?? new Date().toISOString();
   return openScratch(area(dataDir, 'scratch'), {

@@ -49,7 +49,7 @@ export async function openBackends(config: Config, say: Say): Promise<EmbeddedBa
   }
 }
 
-/** Returns the configured addresses; for one process among several, all are required. */
+/** Returns configured addresses. A process among several needs all. */
 export function configuredBackends(config: Config): Backends {
   const missing = (['DATABASE_URL', 'TEMPORAL_ADDRESS'] as const).filter((name) => !config[name]);
   if (missing.length > 0) {
@@ -74,7 +74,7 @@ function givenKeys(config: Config): SecretKeys {
   return { secretKey: config.MILLRACE_SECRET_KEY!, newSecretKey: config.MILLRACE_NEW_SECRET_KEY };
 }
 
-/** Opens only the database, with the data folder locked, for commands that run instead of the service. */
+/** Opens only the database, with a locked data folder, for commands that run instead of the service. */
 export async function withDatabase(
   config: Config,
   say: Say,

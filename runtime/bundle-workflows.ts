@@ -6,10 +6,7 @@ import { FAILURE_CONVERTER } from '../temporal/client.ts';
 
 const TRACING = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors.js';
 
-/**
- * `node runtime/bundle-workflows.ts OUT [--traced] [--patience FILE]`: bundles the workflows into the file OUT,
- * completely or not at all. The module FILE replaces `workflows/patience.ts`.
- */
+/** `OUT [--traced] [--patience FILE]`: bundles into OUT, all or nothing. FILE replaces `workflows/patience.ts`. */
 const {
   values: { traced, patience },
   positionals: [out = ''],

@@ -1,4 +1,4 @@
-/** A reason why a process cannot start, in words for its operator; shown without a stack. */
+/** A reason for the operator, shown without a stack. */
 export class CannotStart extends Error {
   override readonly name: string = 'CannotStart';
 }

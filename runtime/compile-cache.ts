@@ -4,11 +4,7 @@ import { isAbsolute, join } from 'node:path';
 import { makeFolderSync } from '../store/core/make-folder.ts';
 import { cacheFolder } from './cache-folder.ts';
 
-/*
- * Loaded before a program (`node --import`): modules load in half the time from compiled code. The code in the folder
- * is executed, so the folder must belong to this user, and no other user may write there. Without such a folder the
- * program starts all the same.
- */
+/** Loads modules in half the time. Code in the folder is executed: it must be this user's, closed to other writers. */
 const folder = ownFolder();
 if (folder !== null) enableCompileCache(folder);
 

@@ -46,7 +46,6 @@ const secretKey = z
 
 const S3_PLACE = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](?!.*\.\.)(\/[A-Za-z\d._-]+)*$/;
 
-/** Keeps `s3://…` except for a last slash; makes a folder an absolute path. */
 const files = z
   .string()
   .transform((text) => (text.startsWith('s3:') ? text.replace(/\/$/, '') : text))
@@ -88,7 +87,7 @@ const taps = z
     if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
   });
 
-/** All configuration, by the names of its variables. An empty variable counts as not set. */
+/** All configuration. An empty variable counts as not set. */
 const SCHEMA = z
   .object({
     HOST: z.string().default('127.0.0.1'),
@@ -118,7 +117,7 @@ const SCHEMA = z
       .string()
       .regex(/^[!-~]{1,2048}$/, 'is the id or ARN of a key')
       .optional(),
-    // Read by the SDK itself; checked here so that a wrong value is reported at the start.
+    // The SDK reads it; checked here, so that a wrong value is reported at the start.
     AWS_REGION: z
       .string()
       .regex(/^[a-z\d-]{1,64}$/, 'is the name of a region, such as eu-central-1')
@@ -145,7 +144,7 @@ const SCHEMA = z
     MILLRACE_LOG_FORMAT: z.enum(['json', 'text'], 'is json or text').optional(),
     OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl.optional(),
     OTEL_SERVICE_NAME: z.string().default('millrace'),
-    // Read by the command line; known here so that a shell may set both.
+    // The command line reads it; known here, so that a shell may set both.
     MILLRACE_URL: z.string().optional(),
     MILLRACE_TOKEN: z.string().optional(),
     MILLRACE_EXPORT_KEY: z.string().optional(),
@@ -181,7 +180,7 @@ export class ConfigError extends CannotStart {
   override readonly name = 'ConfigError';
 }
 
-/** Reads the configuration, or throws all its faults at once. Messages name variables and never quote values. */
+/** Reads the configuration, or throws all faults at once. Messages never quote values. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const given = Object.fromEntries(KNOWN.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
   const unknown = Object.keys(env)

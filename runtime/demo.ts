@@ -59,7 +59,6 @@ async function show({ config, backends, bucket, url }: Shown, say: Say): Promise
   );
 }
 
-/** Imports the sample file over HTTP, as a data engineer would, and shows the result. */
 async function demoImport(client: Client, sor: DemoSor, say: Say): Promise<void> {
   const { import_id: id } = await client.importAttributeValues({
     body: { sor_id: sor.identifier, api_key: sor.apiKey, skip_email: true },
@@ -80,7 +79,6 @@ const CUSTOMERS = 300;
 const PLANS = ['free', 'silver', 'gold', '"gold, ""founders"""'];
 const INTERESTS = ['running', 'cycling', 'music', 'cooking', 'travel'];
 
-/** Returns valid rows of 300 customers, then one bad row of each kind. */
 function demoFile(): Buffer {
   const lines = [HEADER];
   for (let number = 0; number < CUSTOMERS; number += 1) lines.push(...soundRows(number));
@@ -106,7 +104,6 @@ function soundRows(number: number): string[] {
   ];
 }
 
-/** Returns rows that fail, or are ignored, each for another reason. */
 function badRows(): string[] {
   const customer = 'customer-0@example.com';
   const long = 'x'.repeat(257);
@@ -126,10 +123,8 @@ function badRows(): string[] {
   ];
 }
 
-/** A customer of the sample file. */
 const CUSTOMER = 'customer-3@example.com';
 
-/** Values that a shop feeds. One is not a number; null removes a value. */
 const FED_VALUES = [
   { attribute_key: 'plan', attribute_value: 'platinum' },
   { attribute_key: 'interests', attribute_value: 'chess', action_type: 'ADD' },
@@ -137,7 +132,6 @@ const FED_VALUES = [
   { attribute_key: 'newsletter', attribute_value: null },
 ].map((value) => ({ customer_id: CUSTOMER, ...value }));
 
-/** Feeds a few values as JSON, as a CRM integrator would, and shows the result. */
 async function demoFeed(client: Client, sor: DemoSor, say: Say): Promise<void> {
   const { requestId } = await client.feedAttributeValues({
     body: { sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: FED_VALUES },
@@ -157,17 +151,13 @@ async function demoFeed(client: Client, sor: DemoSor, say: Say): Promise<void> {
   say(`\n${await readBack(client, sor, CUSTOMER)}`);
 }
 
-/** Values of a customer who leaves the shop; one is not a number. */
 const VALUES = [
   ['plan', 'gold'],
   ['newsletter', true],
   ['orders', 'ten'],
 ];
 
-/**
- * Shows the rights of a person: the archive of their data, their erasure with its receipt, verified with the public
- * key, and that new values of them are refused.
- */
+/** Shows a person's archive, their erasure with a verified receipt, and the refusal of new values. */
 async function demoGdpr({ url, token, client }: DemoServer, sor: DemoSor, dataDir: string, say: Say): Promise<void> {
   const person = `leaver-of-${sor.identifier}@example.com`;
   const env = { MILLRACE_URL: url, MILLRACE_TOKEN: token };
@@ -201,7 +191,6 @@ function counts({ values: { ok, ignored, failed } }: FeedRequest): string {
   return `${VALUES.length} values = ${ok} ok + ${ignored} ignored + ${failed} failed`;
 }
 
-/** Returns the request's id from the command's first line. */
 function requestOf(said: string): string {
   return /^request (\S+)/m.exec(said)![1]!;
 }
@@ -215,7 +204,6 @@ const MESSAGES = [
   { user: 'stranger@example.com', templateVars: { order: 4_710 } },
 ];
 
-/** Sends a message to some of the app's people through the sandbox, and shows each outcome and its reason. */
 async function demoSends({ client }: DemoServer, app: string, say: Say): Promise<void> {
   const { campaign_id: campaign } = await client.createCampaign({
     body: {
@@ -255,13 +243,9 @@ async function untilEnded(client: Client, requestId: string): Promise<void> {
   while ((await client.viewSend({ params: { request_id: requestId } })).ended_at === null) await delay(POLL_MS);
 }
 
-/** Seconds until the first wave. */
 const SOON_SECONDS = 3;
 
-/**
- * Sends a campaign to a segment by each device's clock: now in the app's zone, an hour later in the others. Says how
- * many devices it reached, what is to come, and where its log is.
- */
+/** Sends a campaign by each device's clock: now in the app's zone, an hour later in the others. */
 async function demoCampaign(
   { client }: DemoServer,
   { app, segment }: { app: string; segment: string },
@@ -296,7 +280,6 @@ async function demoCampaign(
   say(`Log of the app's campaigns: ${await fetchLog(client, app, began)}`);
 }
 
-/** Waits for the first wave, and returns the audience. */
 async function untilSent(client: Client, campaign: string): Promise<{ count: number; optin: number; total: number }> {
   for (;;) {
     const { status, failure, reach } = await client.viewCampaign({ params: { campaign_identifier: campaign } });
@@ -323,10 +306,7 @@ async function fetchLog(client: Client, app: string, from: Date): Promise<string
 
 const STEPS = ['Product Viewed', 'Product Added', 'Order Completed'];
 
-/**
- * Shows analytics of the app's data: how many people go from a product to an order, who does not, and a spreadsheet of
- * it.
- */
+/** Shows how many people go from a product to an order, who does not, and a spreadsheet of it. */
 async function demoAnalytics(
   { client }: DemoServer,
   app: string,
@@ -345,7 +325,6 @@ async function demoAnalytics(
   return { segment };
 }
 
-/** Shows a funnel, and returns its identifier. */
 async function showFunnel(client: Client, app: string, say: Say): Promise<string> {
   const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2 as const, log_name: name }] }));
   const { identifier } = await client.createFunnel({ body: { name: 'From a product to an order', steps } });
@@ -369,7 +348,6 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<string
   return identifier;
 }
 
-/** Shows a segment of people who leave a product behind, for campaigns. Returns its identifier. */
 async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<string> {
   const { identifier } = await client.createSegment({
     body: {
@@ -403,7 +381,6 @@ async function showSegment(client: Client, app: string, funnel: string, say: Say
   }
 }
 
-/** Fetches a file by its link, without a login. */
 async function fetchFile(link: string): Promise<Uint8Array> {
   for (;;) {
     const reply = await fetch(link);

@@ -7,7 +7,7 @@ import { folderError } from './start-errors.ts';
 import { createLog } from './telemetry/log.ts';
 
 export async function enter(run: (config: Config, log: Logger) => Promise<void>): Promise<void> {
-  // Ctrl-C ends the reader of a pipe (`| tee log`) at once, and must not prevent an orderly end.
+  // Ctrl-C ends a pipe's reader (`| tee log`) at once, and must not prevent an orderly end.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   await saidPlainly(async () => {
     const config = readConfig(process.env);
@@ -19,7 +19,7 @@ export async function enter(run: (config: Config, log: Logger) => Promise<void>)
   });
 }
 
-/** Returns the log's settings: at a terminal text, and only what a person should look at. */
+/** Returns the log's settings: at a terminal only text that a person should look at. */
 function logSettings({ MILLRACE_LOG_FORMAT, MILLRACE_LOG_LEVEL }: Config): { level: string; format: 'json' | 'text' } {
   const format = MILLRACE_LOG_FORMAT ?? (process.stdout.isTTY ? 'text' : 'json');
   return { format, level: MILLRACE_LOG_LEVEL ?? (format === 'text' ? 'warn' : 'info') };
@@ -29,7 +29,6 @@ function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 
-/** Reports a `CannotStart` without a stack. */
 export async function saidPlainly(run: () => Promise<void>): Promise<void> {
   try {
     await run();
@@ -42,14 +41,12 @@ export async function saidPlainly(run: () => Promise<void>): Promise<void> {
 
 const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY|EXPORT_KEY/;
 
-/** Returns the configuration without secrets, a line for each variable that is set. */
 export function describeConfig(config: Config): string[] {
   return Object.entries(config)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${SECRET.test(name) ? '(set)' : withoutPassword(String(value))}`);
 }
 
-/** Removes a password before the host or, as Postgres allows, among the parameters. */
 function withoutPassword(text: string): string {
   if (!text.includes('://') || !URL.canParse(text)) return text;
   const url = new URL(text);

@@ -24,7 +24,7 @@ npm run keys -- rotate --wrapping     a new MILLRACE_SECRET_KEY: the one in MILL
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const sayAside = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** `npm run keys`: runs instead of the service, while it is stopped. */
+/** Runs instead of the service, while it is stopped. */
 await saidPlainly(async () => {
   const command = readCommand(process.argv.slice(2));
   if (command === 'help') return say(USAGE);
@@ -65,7 +65,7 @@ async function show(config: Config, db: Database): Promise<void> {
   say(await keyTable(db, await openOwnFiles(config, db)));
 }
 
-/** Opens the file store as a start does: migrates the database, and refuses another database's file store. */
+/** Opens the files as a start does: migrates, and refuses another database's file store. */
 async function openOwnFiles(config: Config, db: Database): Promise<Files> {
   await migrate(db);
   return checkFileStore(db, await openFiles(config));
@@ -108,7 +108,7 @@ function refuseNoKey(): never {
   throw new CannotStart('MILLRACE_NEW_SECRET_KEY is required here: openssl rand -base64 32, and keep it');
 }
 
-/** Returns a table of the server's keys: purpose, start, and the secret key that wraps each; never a key itself. */
+/** Returns the keys' purpose, start and wrapping secret key; never a key itself. */
 async function keyTable(db: Database, files: Files): Promise<string> {
   const sealed = await countSealed(db);
   const rows = await Promise.all(

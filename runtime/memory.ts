@@ -9,7 +9,6 @@ const USUAL_BYTES = 200 * MIB;
 const WORTH_BYTES = 64 * MIB;
 const LOOK_EVERY_MS = 15_000;
 
-/** Defaults are USUAL_BYTES and LOOK_EVERY_MS. For tests. */
 export type ReleaseOptions = { usualBytes?: number; lookEveryMs?: number };
 
 /**
@@ -31,13 +30,12 @@ export async function releaseUnusedMemory(
   }
 }
 
-/** Returns the bytes of the process that are neither V8's heap nor buffers. */
 export function besideHeap(): number {
   const { rss, heapTotal, external } = process.memoryUsage();
   return rss - heapTotal - external;
 }
 
-/** Releases the pool by a full collection for memory, the only one that empties it at once. */
+/** Empties the pool at once, by the only collection that does. */
 async function releasePooledPages(): Promise<void> {
   const session = new Session();
   session.connect();

@@ -11,7 +11,7 @@ import { s3Files } from '../connectors/file-store/s3-files.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
 
-/** Opens the files that MILLRACE_FILES names; a bucket is tried, so that faults are reported at the start. */
+/** Opens MILLRACE_FILES. Tries a bucket, so that faults are reported at the start. */
 export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   const place = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
   if (!place.startsWith('s3://')) {
@@ -35,7 +35,7 @@ export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   return files;
 }
 
-/** Checks whether the bucket requires an encryption: a policy that does so answers like a missing right. */
+/** Checks for a required encryption: such a policy answers like a missing right. */
 async function adviceOnEncryption(
   error: unknown,
   openWith: (encryption: ServerSideEncryption) => Files,
@@ -55,7 +55,7 @@ async function adviceOnEncryption(
   return null;
 }
 
-/** Tries everything that files are used for, on a file that is deleted again. */
+/** Tries every use, on a file that is deleted again. */
 async function tryFiles(files: Files): Promise<void> {
   const key = `probes/${randomUUID()}`;
   await Array.fromAsync(files.list(key));
@@ -66,7 +66,7 @@ async function tryFiles(files: Files): Promise<void> {
   await files.deleteUnfinished(new Date());
 }
 
-/** Advice by S3's error codes (Amazon S3 API reference: Error responses) and those of the SDK. */
+/** Advice by error codes of S3 (Amazon S3 API reference: Error responses) and the SDK. */
 const ADVICE: Record<string, string> = {
   InvalidAccessKeyId: 'it does not know this access key: check AWS_ACCESS_KEY_ID',
   XAdminUserNotFound: 'it does not know this access key: check AWS_ACCESS_KEY_ID', // versitygw's
@@ -84,7 +84,7 @@ const ADVICE: Record<string, string> = {
     'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role',
 };
 
-/** Returns advice on an error. S3's own messages may quote keys, and are left out. */
+/** Returns advice. S3's own messages may quote keys, and are left out. */
 function adviceOn(error: unknown): string {
   const { code: name = '', message, status } = s3Error(error instanceof FileStoreAway ? error.cause : error);
   const answered = status === undefined ? '' : `it answered ${status} ${name}: `;

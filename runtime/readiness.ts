@@ -10,14 +10,13 @@ import { countRestoredPeople } from '../store/gdpr/reconcile-tombstones.ts';
 
 /** Checks each part that a server and its background work need: `/health/ready`. */
 
-/** Time after which a part that does not answer counts as out of reach. */
 const PART_WITHIN_MS = 2_000;
 /** A worker without work polls Temporal once a minute. */
 const POLLED_WITHIN_MS = 90_000;
-/** Task queue types of Temporal's protocol; all queues but `flows` have only activities. */
+/** Task queue types of Temporal's protocol. Only `flows` has workflows. */
 const [WORKFLOWS, ACTIVITIES] = [1, 2];
 
-/** `workers` are those of this process, or null. */
+/** `workers`: those of this process, or null. */
 export async function readiness({ db, files, temporal }: AppContext, workers: Workers | null): Promise<Readiness[]> {
   const {
     connection,
@@ -50,7 +49,6 @@ export async function readiness({ db, files, temporal }: AppContext, workers: Wo
   return [...parts, ...restored];
 }
 
-/** Checks a part; `reasonOf` returns what is missing in its answer, or null. */
 async function part<T>(
   name: string,
   required: boolean,
@@ -80,10 +78,7 @@ async function rejectAfter(ms: number): Promise<never> {
   throw new Error(`no answer within ${ms} ms`);
 }
 
-/**
- * Names a running repeat of erasures after a restore, but is always ready: an exporter's bucket that is away for a day
- * must not stop the service.
- */
+/** Names a running repeat of erasures, but is always ready: an absent bucket must not stop the service. */
 async function restoredReadiness(db: AppContext['db']): Promise<Readiness[]> {
   const { people, requests } = await countRestoredPeople(db);
   return people === 0

@@ -44,7 +44,7 @@ export type ServiceParts = { serves: boolean; works: boolean };
 
 const SWEEP_SECONDS = 10;
 
-/** Starts server, workers, or both, over an open context. `stop` drains: no new work, then 30 s for running work. */
+/** Starts server, workers, or both. `stop` drains: no new work, then 30 s for running work. */
 export async function startService(context: AppContext, { serves, works }: ServiceParts): Promise<Service> {
   const metrics = createMetrics();
   metrics.followGdprRequests(() => countRequestsUnderWay(context.db));
@@ -102,7 +102,7 @@ export function askedToEnd(): Promise<null> {
 /** The first user, made by this start; `password` is set only if it was made here. */
 type FirstUser = { email: string; password: string | null; passwordPath: string | null };
 
-/** Shows a new password once, on the terminal and not in the log. */
+/** Shows a new password on the terminal, never in the log. */
 function announce(firstUser: FirstUser | null): void {
   if (!firstUser?.password) return;
   const { email, password, passwordPath } = firstUser;
@@ -114,7 +114,7 @@ const FIRST_ENTITY = 'Millrace';
 /** Lock that lets one of several starting processes make the first user. */
 const FIRST_USER_LOCK = 5_717_023_442;
 
-/** Makes an entity and a superadmin with every right in a database without users. Returns null if there is a user. */
+/** Makes an entity and a superadmin. Returns null if there is a user. */
 async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<FirstUser | null> {
   if (await hasUsers(db)) return null;
   const defaultTz = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -197,10 +197,10 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
   };
 }
 
-/** Expected warning of each worker that polls only activities, which are all but those of `flows`. */
+/** Expected warning of workers without workflows, all but `flows`. */
 const EXPECTED = /^No workflows registered/;
 
-/** Routes the SDK's warnings through our own log. Once a process, before the first worker. */
+/** Routes the SDK's warnings through our log. Call it once a process, before the first worker. */
 export function installTemporalRuntime(log: Log): void {
   const warn = (message: string, meta?: object) => {
     if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
@@ -224,7 +224,7 @@ export function installTemporalRuntime(log: Log): void {
   });
 }
 
-/** Keeps only names and numbers: the SDK logs whole errors, whose texts may quote values. */
+/** Keeps names and numbers: the SDK logs whole errors, whose texts may quote values. */
 function withoutErrors(meta: object = {}): object {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
@@ -234,7 +234,7 @@ function withoutErrors(meta: object = {}): object {
   return kept;
 }
 
-/** Moves mails of earlier versions from each process's data folder into the file store. */
+/** Moves mails of earlier versions from the data folder into the file store. */
 export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>): Promise<void> {
   const folder = join(dataDir, 'outbox');
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
@@ -245,7 +245,6 @@ export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>
     await outbox.put(name, createReadStream(join(folder, name)));
     await rm(join(folder, name), { force: true });
   }
-  // Other files stay, and so does the folder.
   await rmdir(folder).catch(() => {});
 }
 
@@ -258,7 +257,7 @@ function sender(context: AppContext): string {
   );
 }
 
-/** Time that a request waits for Temporal before it leaves the start to the sweep. */
+/** Time for Temporal until a request leaves its start to the sweep. */
 const START_WITHIN_MS = 3_000;
 
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
@@ -296,7 +295,6 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
   return app;
 }
 
-/** Serves metrics on their own address, if one is set. */
 async function listenForMetrics({ config, log }: AppContext, metrics: Metrics): Promise<FastifyInstance | null> {
   const address = config.MILLRACE_METRICS_ADDRESS;
   if (address === undefined) return null;
@@ -315,7 +313,6 @@ async function listenAt(app: FastifyInstance, at: { host: string; port: number }
   });
 }
 
-/** Returns the ways to addresses that users set. */
 function outside({ config }: AppContext): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow; // checked with the configuration
   const commands =
@@ -325,7 +322,6 @@ function outside({ config }: AppContext): WaysOut {
   return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
 }
 
-/** Returns the maximum bytes of files that the service keeps for callers. */
 function keptLimits({ config }: AppContext): KeptLimits {
   return {
     bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3,

@@ -13,7 +13,7 @@ export async function reachDatabase(db: Database, databaseUrl: string): Promise<
   });
 }
 
-/** Turns a failed first connection into one sentence that names DATABASE_URL. Returns any other error unchanged. */
+/** Names DATABASE_URL in a failed first connection. Returns any other error unchanged. */
 function databaseError(databaseUrl: string, error: unknown): unknown {
   const { hostname, port } = new URL(databaseUrl);
   if (!isAway(error) && !isRefused(error)) return error;
@@ -34,7 +34,6 @@ function isRefused(error: unknown): error is Error {
   return typeof code === 'string' ? REFUSED.test(code) : /SSL|^SASL/.test(error.message);
 }
 
-/** Why a folder cannot be used, by Node's code. */
 const FOLDER: Record<string, string> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
@@ -45,14 +44,14 @@ const FOLDER: Record<string, string> = {
   ENOENT: "it can't be made",
 };
 
-/** Turns a file system error in a configured folder into one sentence. Returns any other error unchanged. */
+/** Names the variable of a folder. Returns any other error unchanged. */
 export function folderError({ MILLRACE_DATA_DIR, MILLRACE_FILES }: Config, error: unknown): unknown {
   const isFolder = MILLRACE_FILES !== undefined && !MILLRACE_FILES.startsWith('s3:');
   const folders = { ...(isFolder ? { MILLRACE_FILES } : {}), MILLRACE_DATA_DIR };
   if (!(error instanceof Error) || error instanceof CannotStart) return error;
   const { code = '', path, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
   for (const [variable, folder] of Object.entries(folders)) {
-    // SQLite, which locks the data folder, has its own numbers: read-only, can't open.
+    // SQLite, which locks the data folder, has its own numbers.
     const why =
       errcode === 8 || errcode === 14
         ? FOLDER['EACCES']
@@ -65,7 +64,6 @@ export function folderError({ MILLRACE_DATA_DIR, MILLRACE_FILES }: Config, error
   return error;
 }
 
-/** Returns whether the path is in the folder, or is a folder above it that could not be made. */
 function lies(path: string, folder: string): boolean {
   const isWithin = (inner: string, outer: string) => !relative(outer, inner).startsWith('..');
   return isWithin(resolve(path), resolve(folder)) || isWithin(resolve(folder), resolve(path));

@@ -6,7 +6,6 @@ import type { Config } from './config.ts';
 import { enter } from './entry.ts';
 import { askedToEnd, startService } from './service.ts';
 
-/** Returns the welcome: the address, how to sign in, and the first steps. */
 function welcome(config: Config, url: string, temporalUi: string | null): string {
   const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
   const password =

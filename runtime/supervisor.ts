@@ -16,18 +16,13 @@ import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 /** gRPC status codes. */
 const NOT_FOUND = 5;
 const ALREADY_EXISTS = 6;
-/** How long Temporal keeps the histories of closed workflows. */
 const RETENTION = msToTs('3 days');
-/** Id of the schedule and of the workflows that it starts. */
 export const SWEEP = 'sweep';
 const FLOWS: TaskQueue = 'flows';
 
 export type SupervisorOptions = { temporal: Client; log: Log; sweepSeconds: number };
 
-/**
- * Supervises Temporal until `stopping`. Waits while it is out of reach, and says so once. `isReachable`: its state at
- * the start.
- */
+/** Supervises Temporal until `stopping`. Says once that it is out of reach. `isReachable`: at the start. */
 export async function superviseTemporal(
   options: SupervisorOptions,
   stopping: AbortSignal,
@@ -45,7 +40,6 @@ export async function superviseTemporal(
   }
 }
 
-/** Logs one sentence without a stack: the address or Temporal is wrong. */
 export function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
   const { errorClass, code } = internalErrorOf(error);
   const { address } = (temporal.connection as Connection).options;
@@ -55,16 +49,13 @@ export function sayUnreachable({ temporal, log }: SupervisorOptions, error: unkn
   );
 }
 
-/**
- * Registers the namespace and schedules the sweep, as the rows expect. Repeated every few seconds, because Temporal may
- * lose its database; the sweep does the rest.
- */
+/** Registers the namespace and schedules the sweep. Repeated, because Temporal may lose its database. */
 export async function ensureTemporal({ temporal, sweepSeconds }: SupervisorOptions): Promise<void> {
   await ensureNamespace(temporal);
   await ensureSweep(temporal, sweepSeconds);
 }
 
-/** Looks the namespace up first: a Temporal Cloud key may see it without the right to register one. */
+/** Looks the namespace up first: a Temporal Cloud key may lack the right to register one. */
 async function ensureNamespace({ workflowService, options: { namespace } }: Client): Promise<void> {
   const isFound = await workflowService.describeNamespace({ namespace }).then(() => true, unlessStatus(NOT_FOUND));
   if (isFound) return;
@@ -73,7 +64,6 @@ async function ensureNamespace({ workflowService, options: { namespace } }: Clie
     .catch(unlessStatus(ALREADY_EXISTS));
 }
 
-/** Ignores one gRPC status; throws any other error. */
 function unlessStatus(status: number) {
   return (error: unknown): false => {
     if (isGrpcServiceError(error) && Number(error.code) === status) return false;
@@ -81,7 +71,7 @@ function unlessStatus(status: number) {
   };
 }
 
-/** Makes the schedule follow the configuration: one with another interval is replaced. */
+/** Replaces a schedule with another interval. */
 async function ensureSweep(temporal: Client, everySeconds: number): Promise<void> {
   const handle = temporal.schedule.getHandle(SWEEP);
   try {

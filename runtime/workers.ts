@@ -29,7 +29,6 @@ export type WorkersOptions = {
   temporal: TemporalSettings;
   bundlePath: string;
   queues: readonly TaskQueue[];
-  /** The name of this process in histories. */
   identity: string;
   deps: Omit<Dependencies, 'draining'>;
   log: Log;
@@ -37,7 +36,7 @@ export type WorkersOptions = {
   /** Requires a traced bundle. */
   traces?: Pick<Traces, 'activities' | 'sinks'> | null;
   patience?: Patience;
-  /** Number of deaths of its process in a row, without progress, after which a step is given up. */
+  /** Deaths of a process in a row, without progress, until a step is given up. */
   maxStepDeaths?: number;
 };
 
@@ -50,17 +49,14 @@ export type Workers = {
   stop(): Promise<void>;
 };
 
-/** Time that running steps get on SIGTERM; then they are canceled, and continue on another worker. */
+/** Time for running steps at SIGTERM. Canceled ones continue on another worker. */
 const DRAIN_MS = 30_000;
 const RESTART_MS = 1_000;
 
-/**
- * How soon workflows continue on another worker after one died. Heartbeats go to Temporal once a second: the SDK would
- * wait for four fifths of the timeout, so a late heartbeat on a busy machine would count as a death.
- */
+/** Times until another worker continues. Heartbeats go each second: with the SDK's four fifths, late ones seem dead. */
 const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
 
-/** Runs a worker for each queue, and restarts one that fails: Temporal may go away and come back empty. */
+/** Runs a worker for each queue, and restarts it: Temporal may come back empty. */
 export function startWorkers(options: WorkersOptions): Workers {
   const draining = new AbortController();
   const live = new Map<TaskQueue, Worker>();
@@ -109,7 +105,7 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
   }
 }
 
-/** Returns null while Temporal is out of reach; the supervisor reports that. */
+/** Returns null while Temporal is out of reach, which the supervisor reports. */
 async function connect(queue: TaskQueue, { temporal, log }: RunOptions): Promise<NativeConnection | null> {
   try {
     return await NativeConnection.connect(await connectionOptions(temporal));
@@ -144,13 +140,10 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
 const TURN_MS = 5 * 60_000;
 const MAX_PROCESS = 2 ** 31 - 1;
 
-/**
- * Records attempts of steps. While the database is away they are not recorded: a step runs on, and no death is counted.
- */
+/** Records attempts. Without the database steps run on, and no death is counted. */
 export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAttempts {
   const process = randomInt(1, MAX_PROCESS);
   const presence = new Presence(db, process);
-  /** Recorded attempts, by their keys. */
   const running = new Map<string, number>();
   const unlessAway = <T>(away: T, work: () => Promise<T>) =>
     work().catch((error: unknown) => {
@@ -169,7 +162,7 @@ export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAtt
         : unlessAway('runs', async () => {
             const { noted, hasDied, progress } = await findAttempt(db, step, process);
             if (step.attempt === 1 && !noted) return 'runs';
-            // Temporal counts the attempts at a location anew with each activity.
+            // Temporal counts attempts at a location anew with each activity.
             const attempt = step.location !== undefined && noted ? noted.attempt + 1 : step.attempt;
             const deaths = countDeaths(noted, { attempt, progress, hasDied });
             const verdict = judgeAttempt(noted, deaths, maxDeaths);
@@ -209,10 +202,7 @@ function keyOf({ entityId, kind, job, activity, attempt }: JobStep): string {
   return JSON.stringify([entityId, kind, job, activity, attempt]);
 }
 
-/**
- * The session by which others see that this process lives, while it has suspected steps, and the lock that one of them
- * takes.
- */
+/** The session that shows others that this process lives, and the lock of the step that runs alone. */
 class Presence {
   readonly #db: Database;
   readonly #process: number;

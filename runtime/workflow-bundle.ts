@@ -16,16 +16,12 @@ const SOURCES = ['workflows', 'domain'];
 const LOCK = 'package-lock.json';
 
 export type BundleOptions = {
-  /** Includes tracing of workflows. */
   traced?: boolean;
   /** Path of a module that replaces `workflows/patience.ts`. */
   patience?: string;
 };
 
-/**
- * Returns the path of the workflow bundle, made when its sources have changed. A child process makes it: the bundler
- * takes 300 MB that the worker would keep.
- */
+/** Returns the bundle's path, made anew in a child process: the bundler takes 300 MB that the worker would keep. */
 export async function workflowBundle(
   cacheFolder: string,
   { traced = false, patience }: BundleOptions = {},
@@ -48,7 +44,6 @@ async function files(): Promise<string[]> {
   return perFolder.flat().filter((path) => path.endsWith('.ts'));
 }
 
-/** Paths are relative to the project, or absolute. */
 async function hashOf(paths: string[]): Promise<string> {
   const hash = createHash('sha256').update(process.version);
   for (const path of paths) hash.update(path).update(await readFile(new URL(path, ROOT)));

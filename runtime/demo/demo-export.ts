@@ -13,7 +13,6 @@ import { cut } from './demo-outcome.ts';
 import type { DemoBucket } from './demo-s3.ts';
 
 type Say = (text: string) => void;
-/** The bucket, and the demo's files. */
 type DemoFolders = { bucket: DemoBucket; dataDir: string };
 
 const SUBFOLDER = 'demo';
@@ -25,10 +24,7 @@ const CLOSED_AFTER_MS = 30_000;
 const POLL_MS = 500;
 const POLLS_BETWEEN_WORDS = 20;
 
-/**
- * Exports the app's data and that of the other flows, encrypted, into a bucket; decrypts and verifies it. If the bucket
- * may not be reached, says why.
- */
+/** Exports the data, encrypted, decrypts and verifies it. Says why if the bucket may not be reached. */
 export async function demoExport(
   server: DemoServer,
   sor: DemoSor,
@@ -81,7 +77,7 @@ async function makeExporter(
 }
 
 async function runNow(client: Client, { identifier: exporter }: DemoExporter, say: Say): Promise<ExportRun> {
-  // its window ends with the second before, and must include the latest data
+  // Its window ends with the second before, and must include the latest data.
   await delay(1_020 - (Date.now() % 1_000));
   const { identifier: id } = await client.runDataExporter({ params: { exporter_id: exporter } });
   say(`Export ${id} waits until 30 s after the end of its window: then all that was received in it is there`);
@@ -108,7 +104,6 @@ function progressOf({ rows, types, window }: ExportRun): string {
   return seconds > 0 ? `waits, ${seconds} s to go` : 'waits for those who still write into its window';
 }
 
-/** `prefix`: the folder of its files in the bucket. */
 type DemoExporter = { identifier: string; prefix: string; encryptionType: string; encryptionKey: string };
 
 type Exported = { exporter: DemoExporter; bucket: DemoBucket; run: ExportRun; dataDir: string };
@@ -116,7 +111,6 @@ type Exported = { exporter: DemoExporter; bucket: DemoBucket; run: ExportRun; da
 const SHOWN_TYPE = 'logs';
 const LINES = 3;
 
-/** Shows what a run has put into the bucket, and the command to look again. */
 async function showExported(server: DemoServer, exported: Exported, say: Say): Promise<void> {
   const { exporter, bucket, run, dataDir } = exported;
   const manifest = manifestSchema.parse(JSON.parse((await bucket.read(run.manifest_key!)).toString('utf8')));
@@ -159,7 +153,6 @@ async function showExported(server: DemoServer, exported: Exported, say: Say): P
   );
 }
 
-/** Returns the environment for the command line. */
 function environment({ url, token }: DemoServer, { bucket, exporter }: Exported): Record<string, string> {
   return {
     MILLRACE_URL: url,
@@ -190,7 +183,6 @@ async function download({ types }: ExportManifest, { bucket, run, dataDir }: Exp
   return path;
 }
 
-/** Returns the server's reconciliation: the rows that existed, and the rows in the bucket. */
 async function reconciled(client: Client, { identifier }: DemoExporter): Promise<string> {
   const { items } = await client.reconcileExports({ params: { exporter_id: identifier }, query: { verify: true } });
   return items

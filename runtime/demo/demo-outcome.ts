@@ -3,7 +3,6 @@ import { type Client, stringify } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import type { DemoSor } from './demo-server.ts';
 
-/** Polls until the state is final. */
 export async function outcome<Status>(
   view: () => Promise<Status>,
   isOver: (status: Status) => boolean,
@@ -15,7 +14,6 @@ export async function outcome<Status>(
   }
 }
 
-/** Returns a table of the errors of an import or a request of the feed. */
 export async function errorTable(client: Client, id: string): Promise<string> {
   const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
   return table(
@@ -29,14 +27,12 @@ export async function errorTable(client: Client, id: string): Promise<string> {
   );
 }
 
-/** Returns a customer's current values as JSON. */
 export async function readBack(client: Client, sor: DemoSor, customerId: string): Promise<string> {
   const query = { sor_id: sor.identifier, customer_id: customerId, customer_type: 'user_id' };
   const { attribute_values: values } = await client.readAttributeValues({ query });
   return `Read back, ${customerId}: ${stringify(values)}`;
 }
 
-/** Cuts a text to a table's column. */
 export function cut(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}…` : text;
 }

@@ -7,14 +7,12 @@ import { keptSecret } from '../embedded/secret-key.ts';
 import { startS3 } from '../embedded/s3.ts';
 import type { Say } from '../embedded/say.ts';
 
-/** A bucket of an S3 on this machine. */
 export type DemoBucket = {
   name: string;
   endpoint: string;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** The folder of its objects. */
   folder: string;
   read(key: string): Promise<Buffer>;
   stop(): Promise<void>;
@@ -24,10 +22,7 @@ const NAME = 'demo-exports';
 const ACCESS_KEY_ID = 'millrace-demo';
 const SECRET_BYTES = 20;
 
-/**
- * Returns null, and says why, if the program is not available. The key stays, because exporters of earlier demos use
- * it.
- */
+/** Returns null, and says why, without the program. Keeps the key, which exporters of earlier demos use. */
 export async function startDemoS3(dataDir: string, say: Say): Promise<DemoBucket | null> {
   const accessKeyId = ACCESS_KEY_ID;
   const secretAccessKey = await keptSecret(join(dataDir, 's3-secret-key'), () =>
@@ -69,7 +64,6 @@ export async function startDemoS3(dataDir: string, say: Say): Promise<DemoBucket
   }
 }
 
-/** Makes the bucket unless an earlier demo in the same data folder has. */
 async function makeBucket(client: S3Client): Promise<void> {
   await client.send(new CreateBucketCommand({ Bucket: NAME })).catch((error: S3ServiceException) => {
     if (error.name !== 'BucketAlreadyOwnedByYou') throw error;

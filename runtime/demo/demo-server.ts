@@ -5,10 +5,8 @@ import type { Client } from '../../api/client.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 
-/** The demo's server and its user. */
 export type DemoServer = { url: string; token: string; client: Client };
 
-/** The System of Records that the demo's flows write to, with its API key. */
 export type DemoSor = { identifier: string; apiKey: string };
 
 export async function makeDemoSor(client: Client, say: (text: string) => void): Promise<DemoSor> {
@@ -24,7 +22,6 @@ export async function makeDemoSor(client: Client, say: (text: string) => void): 
   return { identifier, apiKey: apiKeys[0]! };
 }
 
-/** Attributes of the demo's System of Records; `legacy` is disabled. */
 const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
   ['plan', 'String'],
   ['orders', 'Number'],
@@ -36,14 +33,11 @@ const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
 ];
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
-/** Loaded as the command line's launcher loads it: a command starts in two thirds of the time. */
+/** Loaded as the launcher loads it: a command starts in two thirds of the time. */
 const COMPILE_CACHE = new URL('../compile-cache.ts', import.meta.url).href;
 const run = promisify(execFile);
 
-/**
- * Returns what `millrace` prints, run as from a terminal whose environment is `env`. Throws for an exit status other
- * than 0.
- */
+/** Returns what `millrace` prints at a terminal. Throws for an exit status other than 0. */
 export async function millrace(env: Record<string, string>, args: string[]): Promise<string> {
   const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
   const kept = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE };

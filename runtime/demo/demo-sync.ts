@@ -7,7 +7,6 @@ import type { DemoServer, DemoSor } from './demo-server.ts';
 type Say = (text: string) => void;
 
 const SAMPLE_LINES = 4;
-/** Maps all fields but remarks. */
 const MAPPING = {
   customer: { field: 'mail', type: 'user_id' },
   fields: [
@@ -19,10 +18,7 @@ const MAPPING = {
   ],
 };
 
-/**
- * Syncs a shop's table with attributes: a dry run, a run, one that finds nothing to write, and one that finds two
- * changes. If the table cannot be read, says why.
- */
+/** Syncs a table: a dry run, a run, a run without changes, a run with two. Says why if it cannot be read. */
 export async function demoSync(
   { url, client }: DemoServer,
   sor: DemoSor,
@@ -51,7 +47,7 @@ export async function demoSync(
   }
 }
 
-/** Names contain the SoR's, because those of an earlier demo in the same data folder exist. */
+/** Names contain the SoR's: those of an earlier demo in the same data folder exist. */
 async function makeSync(client: Client, sor: DemoSor, { settings, customers }: DemoShop, say: Say): Promise<string> {
   const name = `Demo shop for ${sor.identifier}`;
   const { identifier: connection } = await client.createConnection({ body: { name, connector: 'postgres', settings } });
@@ -88,7 +84,6 @@ async function runOf(
   return run;
 }
 
-/** Returns a table of what a dry run would write for some customers. */
 async function sampleTable(client: Client, sync: string, run: SyncRun): Promise<string> {
   const { records } = await client.viewDryRunSample({ params: { sync_id: sync, run_id: run.run_id } });
   const lines = records
@@ -114,7 +109,7 @@ async function errorTable(client: Client, sync: string, run: SyncRun): Promise<s
 const SCHEMA = 'demo_shop';
 const CUSTOMERS = 500;
 
-/** Another system's table, with texts instead of numbers and dates, and names of its own. */
+/** A foreign table: texts instead of numbers and dates, and names of its own. */
 const TABLE = `
   CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
   CREATE TABLE IF NOT EXISTS ${SCHEMA}.customers (
@@ -135,16 +130,13 @@ const ROWS = `
     news = excluded.news, birthday = excluded.birthday, likes = excluded.likes, remarks = excluded.remarks`;
 
 type DemoShop = {
-  /** Settings of a connection with the connector `postgres`. */
   settings: object;
-  /** Number of customers, one a row. */
   customers: number;
   /** Changes the plan of two customers. */
   change(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** Opens the demo shop: a schema in the service's own database. */
 async function openDemoShop(databaseUrl: string): Promise<DemoShop> {
   const db: Database = openDatabase({ url: databaseUrl, max: 1, name: 'millrace-demo' });
   await db.query(TABLE);
@@ -159,7 +151,7 @@ async function openDemoShop(databaseUrl: string): Promise<DemoShop> {
   };
 }
 
-/** Reads an address as libpq does; its parameters say whether it is encrypted. */
+/** Reads an address as libpq does. */
 function settingsOf({ hostname: host, port, pathname, username, password, searchParams }: URL): object {
   return {
     host,

@@ -7,10 +7,7 @@ import type { DemoServer, DemoSor } from './demo-server.ts';
 
 type Answer = IngestedCalls & { error_message?: string };
 
-/**
- * Makes an app, sends calls as its SDK would, and shows the result; returns the app's identifier. Its name contains the
- * SoR's.
- */
+/** Makes an app, sends calls as its SDK would, and returns the app's identifier. */
 export async function demoTracking(
   { url, client }: DemoServer,
   sor: DemoSor,
@@ -68,7 +65,6 @@ const PLACES = [
 /** An hour apart, so that a campaign by device clocks has two waves. */
 const ZONES = ['Europe/London', 'Europe/Paris'];
 
-/** Steps of a visit, one a minute. */
 const STEPS: { type: string; name?: string; event?: string; properties?: object }[] = [
   { type: 'screen', name: 'Home' },
   ...['lamp', 'chair', 'table'].map((product) => ({ type: 'track', event: 'Product Viewed', properties: { product } })),
@@ -87,7 +83,6 @@ const CRASH = {
   },
 };
 
-/** Returns the calls of some visits, then bad calls, each with another fault, and one repeated call. */
 function demoCalls(now: number): object[] {
   const sound = Array.from({ length: DEVICES }, (_, nth) => nth + 1)
     .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now)))

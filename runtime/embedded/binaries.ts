@@ -16,23 +16,17 @@ import { type Say, seconds } from './say.ts';
 
 const run = promisify(execFile);
 
-/** A program that Millrace runs beside itself, and the ways to get it. */
 export type Program = {
   name: string;
   version: string;
   /** Makes the program print a line with its name. */
   versionArguments: string[];
-  /** Address of a .tar.gz with the program, by Go's names of systems and processors. */
+  /** Address of a .tar.gz, by Go's names of systems and processors. */
   archiveUrl: (system: string, processor: string) => string;
-  /**
-   * SHA-256 of these archives in hex, by system and processor, such as `linux_amd64`. Without one for this machine
-   * nothing is downloaded, and `go install` follows, whose sources Go verifies against its checksum database.
-   */
+  /** SHA-256 by system and processor. Without one nothing is downloaded: `go install` verifies its sources itself. */
   checksums: Record<string, string>;
-  /** The program's folder in the archive; default its top. */
   archiveFolder?: (system: string, processor: string) => string;
   goModule: string;
-  /** Advice if the program is not available. */
   instead: string;
 };
 
@@ -40,7 +34,7 @@ export type FindOptions = {
   say: Say;
   cacheFolder?: string;
   path?: string;
-  /** Maximum time until a download answers, in ms; default ANSWER_MS. For tests. */
+  /** For tests: default ANSWER_MS. */
   answerMs?: number;
 };
 
@@ -53,10 +47,7 @@ const ARRIVE_MS = 300_000;
 const STILL_AT_IT_MS = 15_000;
 const PROCESSORS: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 
-/**
- * Returns the path of a program: from PATH, the cache, its official archive, or `go install`, in this order. Says each
- * attempt with its time; if none succeeds, the error lists why.
- */
+/** Finds a program on PATH, in the cache, in its archive or by `go install`. The error lists all attempts. */
 export async function findProgram(
   program: Program,
   { say, cacheFolder: cache = cacheFolder(), path = process.env.PATH ?? '', answerMs = ANSWER_MS }: FindOptions,
@@ -97,7 +88,7 @@ export async function findProgram(
   );
 }
 
-/** Returns the first on PATH that works: a broken one must not hide a good one. */
+/** Returns the first that works: a broken one must not hide a good one. */
 async function fromPath(program: Program, path: string): Promise<Found> {
   let reason: unknown = new Error('not there');
   for (const folder of path.split(delimiter).filter(Boolean)) {
@@ -112,7 +103,6 @@ async function fromPath(program: Program, path: string): Promise<Found> {
   throw reason;
 }
 
-/** Returns the program if it runs and prints its name. */
 async function checked(program: Program, path: string): Promise<Found> {
   if (!existsSync(path)) throw new Error('not there');
   const { stdout } = await run(path, program.versionArguments, { timeout: 10_000 }).catch(
@@ -130,10 +120,7 @@ async function checked(program: Program, path: string): Promise<Found> {
   };
 }
 
-/**
- * Makes the program in a separate folder, checks it, then moves it into place, so that two concurrent runs both
- * succeed.
- */
+/** Makes a program in a separate folder and moves it into place, so that two concurrent runs both succeed. */
 async function intoCache(cached: string, make: (folder: string) => Promise<Found>): Promise<Found> {
   const cache = join(cached, '..');
   await makeFolder(cache, { mode: 0o700 });
@@ -152,7 +139,6 @@ const UNFINISHED = 'unfinished-';
 /** Longer than any download or build takes. */
 const ABANDONED_AFTER_MS = DAY_MS;
 
-/** Removes what killed processes left. */
 async function clearAbandoned(cache: string): Promise<void> {
   for (const entry of await readdir(cache)) {
     if (!entry.startsWith(UNFINISHED)) continue;
@@ -162,7 +148,7 @@ async function clearAbandoned(cache: string): Promise<void> {
   }
 }
 
-/** Downloads the program. Nothing is unpacked or run before its checksum matches the pinned one. */
+/** Downloads a program. Unpacks and runs nothing before its checksum matches the pinned one. */
 async function download(program: Program, folder: string, answerMs: number): Promise<Found> {
   const machine = [platform(), PROCESSORS[arch()] ?? arch()] as const;
   const name = machine.join('_');
@@ -185,7 +171,7 @@ async function download(program: Program, folder: string, answerMs: number): Pro
   return checked(program, file);
 }
 
-/** Fetches an address into a file, and fails soon if there is no answer. Returns the SHA-256. */
+/** Fetches into a file, and fails soon without an answer. Returns the SHA-256. */
 async function fetchInto(url: URL, file: string, answerMs: number): Promise<string> {
   const unanswered = new AbortController();
   const timer = setTimeout(() => unanswered.abort(), answerMs);

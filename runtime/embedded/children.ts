@@ -13,27 +13,20 @@ export type Child = {
   hasEnded(): boolean;
   /** Resolves with a message when it ends without a call of `stop`. */
   lost: Promise<string>;
-  /** Ends it in order; after PATIENCE_MS it is killed. */
   stop(): Promise<void>;
-  /** Returns an error with the last lines of its log. */
   didNotStart(cause?: unknown): CannotStart;
 };
 
 export type ChildSettings = {
   dataDir: string;
-  /** Names the child's log and its record. */
   name: string;
   command: string;
   args: string[];
-  /** Asks the child to end in order. */
   stopSignal: NodeJS.Signals;
   options?: Pick<SpawnOptions, 'uid' | 'gid' | 'env' | 'cwd'>;
 };
 
-/**
- * Starts a child in its own session, so that Ctrl-C reaches only this process and children end last. Records it in the
- * data folder, so that a start after SIGKILL finds it.
- */
+/** Starts a child in its own session, so that Ctrl-C leaves it for last. A start after SIGKILL finds its record. */
 export function startChild({ dataDir, name, command, args, stopSignal, options }: ChildSettings): Child {
   const logPath = join(dataDir, `${name}.log`);
   const log = openSync(logPath, 'a', 0o600);
@@ -77,7 +70,7 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   clearTimeout(killer);
 }
 
-/** Ends the children that an earlier run of this data folder left, and no other process. Returns their names. */
+/** Ends only the children that an earlier run of this data folder left. Returns their names. */
 export async function endChildrenLeftBehind(dataDir: string, patienceMs = PATIENCE_MS): Promise<string[]> {
   const records = readdirSync(dataDir).filter((file) => file.startsWith(PREFIX) && file.endsWith(SUFFIX));
   const ended = await Promise.all(
@@ -94,7 +87,7 @@ export async function endChildrenLeftBehind(dataDir: string, patienceMs = PATIEN
 }
 
 async function end(child: ProcessIdentity, patienceMs: number): Promise<void> {
-  // SIGINT means a fast shutdown for Postgres, and the same as SIGTERM for Temporal.
+  // A fast shutdown for Postgres; like SIGTERM for Temporal.
   signal(child, 'SIGINT');
   const deadline = performance.now() + patienceMs;
   while (isAlive(child)) {
@@ -127,7 +120,7 @@ function readRecord(path: string): ProcessIdentity | null {
   }
 }
 
-/** A process by its id and start: ids are used again, pairs are not. */
+/** A process by id and start: ids are used again, pairs are not. */
 export type ProcessIdentity = { pid: number; startedAt: string };
 
 export function identify(pid: number): ProcessIdentity | null {
@@ -140,7 +133,7 @@ export function isAlive({ pid, startedAt }: ProcessIdentity): boolean {
   return identify(pid)?.startedAt === startedAt;
 }
 
-/** Returns field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)), with the boot, which makes it unique. */
+/** Returns field 22 of /proc/<pid>/stat (proc(5)), with the boot, which makes it unique. */
 function startOnLinux(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -8,10 +8,7 @@ import { CannotStart } from '../cannot-start.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-/**
- * Makes the data folder. When started as root, other users may pass through it: Postgres runs as another user, with its
- * own area in it.
- */
+/** Makes the data folder. Under root other users may pass through: Postgres runs as another user, in its own area. */
 export async function openDataFolder(folder: string): Promise<void> {
   await makeFolder(folder);
   await chmod(folder, isRoot ? 0o711 : 0o700);
@@ -24,7 +21,6 @@ export function area(dataDir: string, name: string): string {
   return folder;
 }
 
-/** Another running process uses this data folder. */
 export class DataFolderInUse extends CannotStart {
   override readonly name = 'DataFolderInUse';
 }

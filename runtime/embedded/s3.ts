@@ -32,12 +32,10 @@ export const s3Program: Program = {
   instead: 'use an S3 that runs',
 };
 
-/** Names systems and processors as `uname` does. */
 function archiveName(system: string, processor: string): string {
   return `versitygw_v${VERSION}_${system[0]!.toUpperCase()}${system.slice(1)}_${processor === 'amd64' ? 'x86_64' : processor}`;
 }
 
-/** Starts an S3 on the loopback, with its objects as files under `dataDir`. */
 export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3Options): Promise<EmbeddedS3> {
   const command = await findProgram(s3Program, { say });
   const start = performance.now();
@@ -48,7 +46,7 @@ export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3
     name: 's3',
     command,
     stopSignal: 'SIGTERM',
-    // Neither folder's path may begin with the other's.
+    // Neither path may begin with the other.
     args: [
       '--port',
       `127.0.0.1:${port}`,

@@ -8,14 +8,11 @@ import { CannotStart } from '../cannot-start.ts';
 const BYTES = 32;
 const NAME = 'secret-key';
 
-/**
- * Returns the key that replaces MILLRACE_SECRET_KEY with an embedded Postgres: made at the first start, kept in base64.
- */
+/** Returns the key for an embedded Postgres without MILLRACE_SECRET_KEY: made at the first start, in base64. */
 export async function keptSecretKey(dataDir: string): Promise<Buffer> {
   return readKey(join(dataDir, NAME));
 }
 
-/** Returns the key that is to replace it, if one was made. */
 export async function drawnSecretKey(dataDir: string): Promise<Buffer | undefined> {
   return existsSync(newPath(dataDir)) ? readKey(newPath(dataDir)) : undefined;
 }
@@ -24,7 +21,7 @@ export async function drawSecretKey(dataDir: string): Promise<Buffer> {
   return readKey(newPath(dataDir));
 }
 
-/** Replaces the key by the new one. Older backups need the old key; returns its path. */
+/** Replaces the key, and returns the path of the old one, which older backups need. */
 export async function replaceSecretKey(dataDir: string): Promise<string> {
   const path = join(dataDir, NAME);
   const before = `${path}.before`;
@@ -47,10 +44,7 @@ async function readKey(path: string): Promise<Buffer> {
   return key;
 }
 
-/**
- * Returns the secret in the file `path` (mode 0600), which the first call makes. It is on disk before it is used, so
- * that a crash cannot lose the key of what was written with it.
- */
+/** Returns the secret in `path` (mode 0600), on disk before its use: a crash can't lose the key of what it wrote. */
 export async function keptSecret(path: string, draw: () => string): Promise<string> {
   if (!existsSync(path)) {
     const draft = `${path}.draft`;

@@ -13,9 +13,7 @@ export type EmbeddedTemporal = { address: string; uiAddress: string | null } & P
 export type TemporalOptions = {
   dataDir: string;
   say: Say;
-  /** Without its web page. */
   headless?: boolean;
-  /** Registered before it is ready. */
   namespace?: string;
   /** `off`: a power cut may lose more than the last moment. Default `normal`. */
   synchronous?: 'normal' | 'off';
@@ -29,8 +27,7 @@ const temporalProgram: Program = {
   versionArguments: ['--version'],
   archiveUrl: (system, processor) =>
     `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${system}_${processor}.tar.gz`,
-  // Published by https://github.com/cashapp/hermit-packages/blob/master/temporal-cli.hcl for these addresses; three of
-  // them are also in https://github.com/zph/hermit-packages, and are the same.
+  // Published in github.com/cashapp/hermit-packages (temporal-cli.hcl). github.com/zph/hermit-packages has three, too.
   checksums: {
     linux_amd64: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
     linux_arm64: 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
@@ -43,13 +40,9 @@ const temporalProgram: Program = {
 
 const READY_WITHIN_MS = 60_000;
 
-/**
- * A write-ahead log takes a quarter of the time of the rollback journal, the default. A power cut may lose the last
- * moment: steps then run again, and the sweep starts what Temporal has lost.
- */
+/** Write-ahead log: a quarter of the time. A power cut repeats steps, and the sweep starts what Temporal has lost. */
 const JOURNAL = 'journal_mode=wal';
 
-/** Starts Temporal's dev server on the loopback, with its database file under `dataDir`. */
 export async function startTemporal({
   dataDir,
   say,
@@ -100,7 +93,6 @@ export async function startTemporal({
   return { address, uiAddress, lost: child.lost, stop: child.stop };
 }
 
-/** Returns the file with all of Temporal's state. */
 export function temporalDatabase(dataDir: string): string {
   return join(dataDir, 'temporal', 'temporal.db');
 }

@@ -29,11 +29,10 @@ const FLOWS_OF_ENTITIES: Record<string, InternalErrorKind> = {
 export type Watch = {
   faults: FaultRecord;
   attempts: StepAttempts;
-  /** Ends the job of a step that kills its process. Returns whether its workflow continues, to mail the end. */
+  /** Ends the job of a step that kills its process. Returns true if its workflow continues, to mail the end. */
   giveUp(job: JobStep, step: string, reason: string): Promise<boolean>;
 };
 
-/** Time until a waiting step is retried. */
 const NEXT_TURN_MS = 2_000;
 
 function sayGivenUp(step: string, { kind, location }: JobStep, errorId: string): string {
@@ -119,7 +118,7 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
   });
 }
 
-/** Returns the job or flow of a step, by its workflow's type and its first argument. */
+/** Returns a step's job or flow, by its workflow's type and first argument. */
 function stepOf(
   { activityType: step, workflowType = '' }: Pick<Context['info'], 'activityType' | 'workflowType'>,
   input: unknown,
@@ -131,14 +130,11 @@ function stepOf(
   return { entityId: null, kind: 'upkeep', job: '', step };
 }
 
-/** Makes Temporal retry the step in a moment. */
 function waits(): ApplicationFailure {
   return ApplicationFailure.create({ type: 'Waits', nonRetryable: false, nextRetryDelay: NEXT_TURN_MS });
 }
 
-/**
- * Returns null for a step without a job. A step with few attempts is the erasure of a location, its second argument.
- */
+/** Returns null without a job. A step with limited attempts erases a location, its second argument. */
 function jobStepOf(
   { entityId, job, step }: FailedStep,
   {
@@ -158,10 +154,7 @@ function jobStepOf(
     : { entityId, kind, job, activity: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
 }
 
-/**
- * Renames the id in the input of a step whose workflow began when it was called `runId` or, of an import, `importId`.
- * This is the one place that knows the old names: workflows hand on their inputs and claims without reading them.
- */
+/** Renames the id of old workflows (`runId`, `importId`), which hand on inputs unread. No other place does. */
 function withJobId(input: unknown): unknown {
   if (!isRef(input)) return input;
   const { runId, importId, ...rest }: Record<string, unknown> = input;
@@ -175,20 +168,16 @@ function isRef(input: unknown): input is Pick<JobRef, 'entityId' | 'identifier'>
 
 /** Records internal errors of steps and requests in the database while they last (law 11). */
 type FaultRecord = {
-  /** `id` leads to the log. */
   failed(step: FailedStep, id: string): Promise<void>;
   /** Records a step that is not retried by itself. */
   gaveUp(step: FailedStep, id: string): Promise<void>;
-  /** The step has succeeded, or has ended for another reason. */
+  /** Ends a failure, after success or another reason. */
   settled(step: FailedStep, attempt: number): Promise<void>;
 };
 
-/** How often a process reads the errors that others have recorded. */
 const LOOK_EVERY_MS = 10_000;
 
-/**
- * Records errors. If the database is away, only the log has them; an error that lasts is recorded by the next attempt.
- */
+/** Records errors. Without the database only the log has them, until the next attempt. */
 export function faultRecord(db: Database, log: Log): FaultRecord {
   let open = new Set<string>();
   let lookedAt = -Infinity;
@@ -218,14 +207,10 @@ function keyOf({ entityId, kind, job, step }: FailedStep): string {
   return JSON.stringify([entityId, kind, job, step]);
 }
 
-/**
- * Finds steps of jobs that kill their process (law 11). A step that succeeds at its first attempt costs nothing; the
- * erasure of a location costs one query.
- */
+/** Finds steps that kill their process (law 11). A first success costs nothing, the erasure of a location one query. */
 export type StepAttempts = {
   /** `waits`: another suspected step is running. */
   begin(step: JobStep): Promise<'runs' | 'waits' | 'given up'>;
   ended(step: JobStep, outcome: 'done' | 'failed' | 'given up'): Promise<void>;
-  /** Closes the session, once this process begins no more steps. */
   close(): Promise<void>;
 };

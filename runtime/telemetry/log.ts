@@ -6,10 +6,7 @@ type LogOptions = { level: string; format?: 'json' | 'text'; destination?: Desti
 
 const SECRETS = ['authorization', 'cookie', 'headers', 'api_key', 'apiKey', 'password', 'secret', 'token', 'userToken'];
 
-/**
- * Creates a log with one JSON object a line, or as `text` a line for people. Fields that could hold a secret are
- * redacted, and an error is reduced to its class, code and frames.
- */
+/** Creates a log of JSON lines or text. Redacts fields for secrets, and reduces errors to class, code and frames. */
 export function createLog({
   level,
   format = 'json',

@@ -4,11 +4,10 @@ import type { GdprFigures } from '../../store/gdpr/across-entities.ts';
 type RequestSample = { method: string; route: string; status: number; seconds: number };
 type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; seconds: number };
 
-/** Metrics of this process, in Prometheus' text format. */
 export type Metrics = {
   observeRequest(sample: RequestSample): void;
   observeActivity(sample: ActivitySample): void;
-  /** Counts an error of Millrace itself, in a step of this kind of job or flow, or (kind `request`) in a route. */
+  /** Counts an error in a step of a job or flow, or (kind `request`) in a route. */
   countInternalError(labels: { kind: string; step: string }): void;
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
   countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
@@ -101,7 +100,6 @@ export function createMetrics(): Metrics {
 
 type Figure = GdprFigures[number];
 
-/** Reports no figures while the database is away. */
 function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures>): void {
   const follow = <Label extends string>(
     name: string,

@@ -29,11 +29,10 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { TraceRequest } from '../../server/http/request-trace.ts';
 import type { Traces } from './traces.ts';
 
-/** Timeout of one call to the receiver, with its retries. */
 const SEND_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 6_000;
 
-/** Records an error's code, or its name: all that Temporal's interceptor keeps. */
+/** Records a code or name: all that Temporal's interceptor keeps. */
 const RECORD_ERROR_CLASS: ActivityInboundCallsInterceptor = {
   execute: (input, next) =>
     next(input).catch((error: unknown) => {
@@ -42,10 +41,7 @@ const RECORD_ERROR_CLASS: ActivityInboundCallsInterceptor = {
     }),
 };
 
-/**
- * Sends traces by OTLP over HTTP as JSON, to `endpoint` + /v1/traces. Once a process: OpenTelemetry's registry is
- * global.
- */
+/** Sends traces as JSON to `endpoint` + /v1/traces. Call it once a process: OpenTelemetry's registry is global. */
 export function otlpTraces(
   { endpoint, serviceName }: { endpoint: string; serviceName: string },
   log: Pick<Log, 'warn'>,
@@ -73,7 +69,7 @@ export function otlpTraces(
   };
 }
 
-/** Attributes of a span that are sent. Messages, stacks and unknown attributes may quote values, and are not. */
+/** Attributes that are sent. Messages, stacks and others may quote values. */
 const KEPT = new Set([
   'http.request.method',
   'http.route',
@@ -91,12 +87,12 @@ const KEPT = new Set([
   'attempt',
 ]);
 
-/** A number, or one word: a name, an id, a code, a route's pattern. */
+/** A number, or one word, such as a name, id, code or pattern. */
 const WORD = /^[\w:/.*-]{1,200}$/;
 
 const SUCCESS = 0;
 
-/** Exports spans without what law 1 forbids. Says once that they don't arrive, until they do again. */
+/** Exports spans as law 1 allows. Says once that they don't arrive. */
 function bareExporter(to: SpanExporter, log: Pick<Log, 'warn'>): SpanExporter {
   let isArriving = true;
   return {
@@ -147,10 +143,7 @@ function isPlain(value: unknown): boolean {
   return typeof value === 'number' || (typeof value === 'string' && WORD.test(value));
 }
 
-/**
- * Makes a span a request, by OpenTelemetry's semantic conventions for HTTP servers. Reads only `traceparent` (W3C Trace
- * Context): `tracestate` and `baggage` may hold anything, and would reach Temporal.
- */
+/** Makes a span a request (semantic conventions, HTTP). Reads only `traceparent`: others would reach Temporal. */
 function requestTracer(): TraceRequest {
   const tracer = trace.getTracer('millrace');
   return ({ method, requestId, traceparent }) => {

@@ -9,6 +9,5 @@ export type Traces = {
   activities: ActivityInterceptorsFactory[];
   /** Takes the spans of workflows, which have no I/O of their own. */
   sinks: NonNullable<WorkerOptions['sinks']>;
-  /** Sends the remaining spans, within some seconds. */
   close(): Promise<void>;
 };
