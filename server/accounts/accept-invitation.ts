@@ -21,20 +21,15 @@ import { checkPassword, refuseLink, withPasswordByLink } from './passwords.ts';
 
 type Acceptance = {
   token: string;
-  /** The password of a new account, or the current one of an existing account. */
   password: string;
   firstName?: string | undefined;
   lastName?: string | undefined;
   address: string;
 };
 
-/** The account with the checked password, or the hash of a new account's password. */
 type Account = { known: User } | { passwordHash: string };
 
-/**
- * Makes the owner of an invited address a member. The link only proves access to the mailbox, so the owner of an
- * existing account also gives its password; a new account sets one.
- */
+/** Makes a member. The link only proves access to the mailbox, so an existing account also gives its password. */
 export async function acceptInvitation(
   db: Database,
   acceptance: Acceptance,
@@ -81,7 +76,7 @@ async function insertMember(
   });
 }
 
-/** Refuses unless the inviter is still an admin who could give these rights now. */
+/** Refuses unless the inviter is an admin who could give these rights now. */
 async function refuseLostRights(tx: Tx, { entityId, invitedBy, rights, superadmin }: Invitation): Promise<void> {
   const inviter = await findMember(tx, entityId, String(invitedBy));
   const isAdmin = inviter && (inviter.admin || inviter.superadmin);
@@ -93,7 +88,7 @@ async function refuseLostRights(tx: Tx, { entityId, invitedBy, rights, superadmi
   }
 }
 
-/** Returns the account as it was when its password was checked; refuses if it was deleted or created meanwhile. */
+/** Returns the account. Refuses one that was deleted or created since the password was checked. */
 async function findOrInsertUser(
   tx: Tx,
   { email, entityId, ...invited }: Invitation,

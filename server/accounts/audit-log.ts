@@ -64,7 +64,7 @@ function filterOf(secrets: Secrets, entityId: number, query: Filters): AuditFilt
   };
 }
 
-/** Audits a reading of the log: the reader, the person it was filtered by, and only the names of other filters. */
+/** Audits a reading: the reader, the person in the filter, and only the names of other filters. */
 function auditReading(
   tx: Queryable,
   who: { caller: Caller; address: string },

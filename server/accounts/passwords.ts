@@ -21,7 +21,7 @@ export function hashPassword(password: string): Promise<string> {
   return hash(password, ARGON2ID);
 }
 
-/** Returns whether the password is the account's; `null` stands for a missing account, and takes the same time. */
+/** Returns whether the password is right. `null`, a missing account, takes the same time. */
 export async function verifyPassword(passwordHash: string | null, password: string): Promise<boolean> {
   const isRight = await verify(passwordHash ?? NO_ACCOUNT, password);
   return isRight && passwordHash !== null;
@@ -32,10 +32,7 @@ type Limit = { max: number; words: string };
 const LOGINS = 'Too many failed logins';
 const RESETS = 'Too many new passwords were asked for';
 
-/**
- * Limits for each kind and window. Failed logins also count for an account from one address, so that one address cannot
- * lock an owner out everywhere.
- */
+/** Limits by kind and window. An account's failures also count by address: one address can't lock an owner out. */
 const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'account and address': { max: 10, words: LOGINS },
   address: { max: 50, words: LOGINS },
@@ -47,7 +44,6 @@ const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'invitations of an entity': { max: 100, words: 'The entity has mailed as many invitations as it may in a day' },
 };
 
-/** Counts an attempt, and refuses it with 429 beyond the limit of its kind. */
 export async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
   const { attempts, waitSeconds } = await insertAttempt(db, subject);
   const { max, words } = LIMITS[subject.kind];
@@ -60,10 +56,7 @@ export async function isWithinLimit(db: Queryable, subject: AttemptSubject): Pro
   return attempts <= LIMITS[subject.kind].max;
 }
 
-/**
- * Returns the user with this e-mail address and password. Counts each attempt before the check, so that concurrent ones
- * cannot exceed the limit. Refuses with 401 and the words of `wrong`, or with 429 after too many failures.
- */
+/** Counts an attempt before the check, against concurrent ones. Refuses with 401 and `wrong`, or with 429. */
 export async function checkPassword(
   db: Queryable,
   email: string,
@@ -73,7 +66,7 @@ export async function checkPassword(
 ): Promise<User> {
   const network = networkOf(address);
   const user = await findUserByEmail(db, email);
-  // Counts by the account found, so that all spellings that Postgres takes for one address count together.
+  // Counts by account, so that all spellings of an address count together.
   const account = user?.uid ?? email.toLowerCase();
   const byAddress: AttemptSubject = { kind: 'address', name: network };
   const byAccount: AttemptSubject = { kind: 'account', name: account };
@@ -96,13 +89,9 @@ export function refuseLink(): never {
   );
 }
 
-/** `link` is the hash of its token, `address` the caller's network address. */
 type LinkPassword = { link: Buffer; address: string; password: string };
 
-/**
- * Hashes a password for an open link, and does `work` with it. Counts as a failed login until that is done, so that one
- * link cannot make the server hash without end.
- */
+/** Hashes a password for an open link. Counts as a failed login until `work` is done, so that hashing has an end. */
 export async function withPasswordByLink<T>(
   db: Database,
   { link, address, password }: LinkPassword,

@@ -35,7 +35,6 @@ export function rightsPage(operations: readonly Operation[]): string {
 
 function flagTable(operations: readonly Operation[]): string[] {
   const allowed = RIGHTS.filter((right) => operations.some((operation) => rightsOf(operation).includes(right)));
-  // Each call once, under the first of its rights.
   const rows = allowed.flatMap((right) =>
     operations
       .filter((operation) => rightsOf(operation)[0] === right)

@@ -29,7 +29,6 @@ const login = route(api.login, async ({ body, address }, { db, secrets, settings
   });
 });
 
-/** Locks the account, and writes the login down. */
 async function logIn(tx: Queryable, user: User, entityId: number, address: string): Promise<Membership> {
   const membership = await lockLogin(tx, user, entityId);
   if (!membership) return refuse(401, 'unauthorized', 'The account has just changed: log in again');
@@ -111,7 +110,7 @@ async function showSession(
   };
 }
 
-/** Returns the entity with this id or identifier; by default the preferred one, else the first. */
+/** Returns the entity with this id or identifier, else the preferred one, else the first. */
 function chooseEntity<E extends Pick<Entity, 'id' | 'identifier' | 'active'>>(
   entities: E[],
   asked: number | string | undefined,

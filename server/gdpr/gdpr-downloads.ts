@@ -32,8 +32,7 @@ const downloadArchive = route(api.downloadArchive, async ({ params, address }, {
   const { key, bytes: sizeBytes } = person.archive!;
   const bytes = await openFile(files, key);
   if (bytes) return new Reply(bytes, 200, headersOf({ request, person }, sizeBytes));
-  // The person was erased, or the request discarded, since the archive was looked up: the next answer says so. Else it
-  // is lost.
+  // An erasure or the request's end has removed it: the next answer says so. Else it is lost.
   return (await find(db)) ? refuseUnknown() : bare({ success: true, result: { state: 'removed' } }, 202);
 });
 

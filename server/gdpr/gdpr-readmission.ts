@@ -27,7 +27,6 @@ const readmitPeople = route(api.readmitPeople, async ({ body, keepReply, ...who 
   return answer;
 });
 
-/** Each once. */
 function peopleOf({
   users = [],
   devices = [],

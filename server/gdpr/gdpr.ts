@@ -299,7 +299,6 @@ function sayWaiting(on: WaitingPerson | undefined): string {
   return `${on.kind === 'hold' ? 'on hold' : 'restricted'} since ${on.since.toISOString()} (${on.reason})`;
 }
 
-/** Returns the status as its type has it, and the request's id. */
 async function viewRequest(db: Tx, deps: Shown, asked: GdprRequest): Promise<api.GdprRequest> {
   const apps = await listAppsById(db, asked.entityId, asked.appId === null ? [] : [asked.appId]);
   const shown = asked.type === 'access' ? await showAccess(db, deps, asked) : await showDeletion(db, asked);

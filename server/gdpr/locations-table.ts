@@ -3,7 +3,6 @@ import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 
 const [START, END] = ['<!-- locations: made from the registry by `npm run docs` -->', '<!-- end of locations -->'];
 
-/** Returns the page with a table of all locations in the registry. */
 export function withLocations(page: string): string {
   return replaceBetween(page, [START, END], table());
 }

@@ -1,8 +1,6 @@
 import { refuse } from '../../domain/core/refusal.ts';
 
-/** The bytes of an entity's requests that may wait. */
 type Budget = {
-  /** Returns false if the entity has too much with these bytes. */
   take(entityId: number, bytes: number): boolean | Promise<boolean>;
   giveBack?(entityId: number, bytes: number): void;
 };
@@ -26,7 +24,6 @@ export class AdmissionLimit {
     refuse(429, 'too_many_requests', message, { retry_after: this.#retrySeconds });
   }
 
-  /** Counts a request's bytes while its work runs. */
   async within<T>(entityId: number, bytes: number, work: () => Promise<T>): Promise<T> {
     await this.take(entityId, bytes);
     try {

@@ -2,10 +2,7 @@ import { type AuditEntry, insertAuditEntries, insertAuditEntry } from '../../sto
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from './caller.ts';
 
-/**
- * Writes an entry for an action of a user or a service token, in the action's transaction; into the log of the caller's
- * entity unless another one is named.
- */
+/** Writes an entry in the action's transaction, into the log of the caller's entity unless another one is named. */
 export function audit(
   tx: Queryable,
   who: { caller: Caller; address: string },
@@ -15,7 +12,6 @@ export function audit(
   return insertAuditEntry(tx, entityId, { ...actorOf(who), ...entry });
 }
 
-/** Writes several entries in one statement. */
 export function auditEach(
   tx: Queryable,
   who: { caller: Caller; address: string },
@@ -28,14 +24,13 @@ export function auditEach(
   );
 }
 
-/** Returns how the audit log names a logged-in user or a service token. */
 export function actorOf({ caller: { userId, serviceTokenId }, address }: { caller: Caller; address: string }) {
   return serviceTokenId === null
     ? ({ actorKind: 'user', actorId: userId, address } as const)
     : ({ actorKind: 'service_token', actorId: serviceTokenId, address } as const);
 }
 
-/** Writes that the caller read the data of each of these people, known or not. */
+/** Writes that the caller read the data of these people, known or not. */
 export function auditReads(
   tx: Queryable,
   who: { caller: Caller; address: string },

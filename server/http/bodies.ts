@@ -12,7 +12,7 @@ const LONG_NUMBER = /[\d.]{16}/;
 const FORM_FIELDS = 200;
 const FORM_FIELD_BYTES = 1024 ** 2;
 
-/** Parses JSON and web forms; the parts of a form with files are read later, as they come. */
+/** Parses JSON and web forms. The parts of a form with files are read later, as they come. */
 export async function readBodies(app: FastifyInstance, deps: RouteDependencies): Promise<void> {
   const { limits } = deps;
   app.removeAllContentTypeParsers();

@@ -6,9 +6,8 @@ import { findTokenOwner, type TokenOwner } from '../../store/accounts/tokens.ts'
 import type { Database } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 
-/** The caller of a request, in the one entity of the token. */
 export type Caller = {
-  /** For a service token: its creator. */
+  /** A service token's creator. */
   userId: number;
   /** Null for a person who has logged in. */
   serviceTokenId: number | null;
@@ -18,16 +17,12 @@ export type Caller = {
   admin: boolean;
   superadmin: boolean;
   token: string;
-  /** Identifies the token in rate limits. */
   tokenName: string;
 };
 
 const HEADER = /^Token ([A-Za-z0-9_-]{1,256})$/i;
 
-/**
- * Returns the caller that an `Authorization: Token <AUTH_TOKEN>` header or the cookie of a session stands for; null for
- * a missing, expired or malformed one.
- */
+/** Returns the caller of an `Authorization: Token <AUTH_TOKEN>` header or a session's cookie; null if not valid. */
 export async function findCaller(
   db: Database,
   { method, headers }: { method: string; headers: IncomingHttpHeaders },
@@ -46,7 +41,7 @@ export async function findCaller(
 const COOKIE = '__Host-millrace';
 const COOKIE_HEADER = new RegExp(`(?:^|; ?)${COOKIE}=([A-Za-z0-9_-]{1,256})(?:;|$)`);
 
-/** Returns the header that makes a browser keep a session until it is closed, or drop it (null). */
+/** Returns the header that keeps a session until the browser closes, or drops it (null). */
 export function sessionCookie(token: string | null): Record<string, string> {
   const kept = token === null ? `${COOKIE}=; Max-Age=0` : `${COOKIE}=${token}`;
   return { 'set-cookie': `${kept}; Path=/; Secure; HttpOnly; SameSite=Strict` };
@@ -86,7 +81,7 @@ function asPerson(owner: TokenOwner | null): Bearer | null {
   return owner && { ...owner, rights: rightsOf(owner), serviceTokenId: null };
 }
 
-/** Returns a service token's caller: never an admin, with those of its rights that its creator still has. */
+/** Returns a service token's caller: never an admin, and only with rights that its creator still has. */
 async function findMachine(db: Database, token: string): Promise<Bearer | null> {
   const found = await findServiceTokenOwner(db, token);
   if (!found) return null;
@@ -100,7 +95,6 @@ async function findMachine(db: Database, token: string): Promise<Bearer | null> 
   return { userId, entityId, rights, admin: false, superadmin: false, serviceTokenId: id };
 }
 
-/** Returns the rights of a membership; a superadmin has all. */
 export function rightsOf({
   rights,
   superadmin,

@@ -4,10 +4,7 @@ import { Reply } from './reply.ts';
 
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64');
 
-/**
- * Headers that forbid scripts, foreign content and frames, and keep the address, which may hold a token, out of others'
- * logs.
- */
+/** Headers that forbid scripts, foreign content and frames, and keep an address with a token out of others' logs. */
 export const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [

@@ -36,7 +36,7 @@ type Asked = {
   version: ApiVersion;
   params: unknown;
   query: unknown;
-  /** The fields as they came; their order does not count. */
+  /** The fields in any order. */
   fields: unknown;
   /** Identifies the uploaded file; null without one. */
   content: string | null;
@@ -46,10 +46,9 @@ type Asked = {
 };
 
 type Work = (keepReply: KeepReply) => Promise<unknown>;
-/** The earlier request's reply, or else a function that does the work. */
 type Turn = { earlier: Reply; run?: never } | { run(work: Work): Promise<unknown> };
 
-/** Returns the request's key if its route uses it. Refuses a key that is not 1 to 255 printable ASCII characters. */
+/** Returns the key if the route uses it. Refuses all but 1 to 255 printable ASCII characters. */
 export function idempotencyKey(
   route: Route,
   headers: Record<string, string | string[] | undefined>,
@@ -59,7 +58,7 @@ export function idempotencyKey(
   return PRINTABLE_ASCII.test(key) ? key : refuseField(HEADER, 'must have 1 to 255 printable ASCII characters');
 }
 
-/** Takes the key for this request. Refuses with 409 another request under it, and a repeat without a kept reply. */
+/** Takes the key. Refuses with 409 another request under it, and a repeat without a kept reply. */
 export async function takeTurn(key: string | undefined, asked: Asked, deps: RouteDependencies): Promise<Turn> {
   if (key === undefined) return { run: (work) => work(async (_tx, result) => result) };
   const { entityId, scope } = await scopeOf(asked, deps);
@@ -79,7 +78,7 @@ export async function takeTurn(key: string | undefined, asked: Asked, deps: Rout
   return { run: (work) => runAsHolder(work, deps, entityId, holder, asked) };
 }
 
-/** Returns the key's scope: each caller has its own. Checks a SoR's key first, before it reveals anything. */
+/** Returns the caller's own scope. Checks a SoR's key first, before it reveals anything. */
 async function scopeOf(
   { caller, input }: Asked,
   deps: RouteDependencies,
@@ -139,7 +138,7 @@ async function runAsHolder(
   }
 }
 
-/** Keeps the reply of a handler that did not: a repeat after a kill just before this has the effect twice. */
+/** Keeps the reply of a handler that did not. After a kill just before this, a repeat has the effect twice. */
 async function keepAfterwards(
   keepReply: KeepReply,
   db: Queryable,
@@ -156,20 +155,19 @@ function isSuccess({ status }: Reply): boolean {
   return status >= 200 && status < 300;
 }
 
-/** Returns the reply to keep. Only text is kept: a repeat of a streamed reply is treated as a secret one. */
+/** Returns the reply to keep. Streamed replies are not kept, as secret ones. */
 function keptForm({ status, body }: Reply, secretOf: string | undefined): KeptReply {
   const isText = !(body instanceof Readable) && !Buffer.isBuffer(body);
   const isShown = secretOf === undefined && isText;
   return { status, body: isShown ? JSON.stringify(body) : null, identifier: secretOf ?? null };
 }
 
-/** Refuses a request that outlived its lease, so that its transaction rolls back: a repeat does the work. */
+/** Refuses a request that outlived its lease: it rolls back, and a repeat does the work. */
 function refuseLateHolder(): never {
   const message = `This took so long that a repeat with the same ${HEADER} took over: try again in a moment`;
   return refuse(409, 'conflict', message, { retry_after: 1 });
 }
 
-/** Returns JSON with members in the order of their names. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) => {
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;

@@ -5,7 +5,6 @@ import { NestingError, parseJson, type ParseOptions, ProtoError, SAY_PROTO } fro
 import { refuseField } from '../../domain/core/refusal.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
-/** Maximum time that parsing holds the event loop. */
 const MAX_TURN_MS = 10;
 
 /**
@@ -32,7 +31,7 @@ export async function parseJsonBody(
   }
 }
 
-/** Does work in pieces of a few milliseconds, and yields to the event loop after MAX_TURN_MS. */
+/** Does work in pieces, and yields to the event loop after MAX_TURN_MS. */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (let began = performance.now(); ;) {
     const step = work.next();
@@ -52,10 +51,7 @@ const TOKENS_AT_ONCE = 10_000;
 
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
 
-/**
- * Returns where a text stops being JSON (RFC 8259): position from 0, line and column from 1. The engine's own errors
- * rarely name a position, and quote the text. Yields every few milliseconds.
- */
+/** Returns where JSON ends (RFC 8259), line and column from 1: the engine's errors rarely do, and quote the text. */
 export function* findJsonError(json: string): Generator<void, { position: number; line: number; column: number }> {
   const position = yield* scanJson(json);
   const before = json.slice(0, position);
@@ -125,7 +121,6 @@ function skipScalar(json: string, start: number): End {
   return after === undefined ? { error: start } : { after };
 }
 
-/** Returns the end of the match that begins at `from`. */
 function skip(pattern: RegExp, json: string, from: number): number | undefined {
   pattern.lastIndex = from;
   return pattern.test(json) ? pattern.lastIndex : undefined;

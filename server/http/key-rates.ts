@@ -2,7 +2,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 
 const WINDOW_MS = 60_000;
 
-/** Refuses requests of a key beyond `perMinute` with 429; 0: no limit. Each server counts its own. */
+/** Refuses requests beyond `perMinute` with 429; 0 is no limit. Each server counts its own. */
 export class KeyRates {
   readonly #perMinute: number;
   #counts = new Map<string, number>();
@@ -20,7 +20,6 @@ export class KeyRates {
     if (count > this.#perMinute) this.#refuse();
   }
 
-  /** Refuses as `take` does, without counting. */
   refuseBeyond(key: string): void {
     if (this.#perMinute !== 0 && this.#count(key) >= this.#perMinute) this.#refuse();
   }

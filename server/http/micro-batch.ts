@@ -1,9 +1,6 @@
 type Call<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void };
 
-/**
- * Limits of a round of work: its calls, their total weight, and the rounds under way. Items of one `subject` are never
- * in two rounds at once, because those would wait for each other's locks; null has no subject.
- */
+/** Limits of a round. Items of one `subject` (not null) never run in two rounds: these would wait for locks. */
 export type RoundLimits<T> = {
   rounds: number;
   calls: number;
@@ -12,10 +9,7 @@ export type RoundLimits<T> = {
   subject?: (item: T) => string | null;
 };
 
-/**
- * Batches concurrent calls: those that come while enough rounds of `work` are under way form the next round. A single
- * call is done at once. `work` returns a result for each item, in order; if it fails, all calls of the round fail.
- */
+/** Batches calls that come while enough rounds run. `work` returns results in order; its failure fails the round. */
 export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
   const { subject = () => null } = limits;
   const waiting: Call<T, R>[] = [];
@@ -49,7 +43,6 @@ export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: Rou
     });
 }
 
-/** Removes the first free calls that fit: at least one, unless none is free. */
 function takeRound<T, R>(
   waiting: Call<T, R>[],
   { calls, weight, weigh }: RoundLimits<T>,

@@ -6,7 +6,6 @@ type Json = Record<string, unknown>;
 
 const SCHEMAS = '#/components/schemas/';
 
-/** Returns the OpenAPI 3.1 document of these operations, from the schemas that check them. */
 export function openApiDocument(
   operations: readonly Operation[],
   { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>,
@@ -43,7 +42,7 @@ export function openApiDocument(
 
 type Described = { paths: Record<string, Json>; schemas: Record<string, Json> };
 
-/** Descriptions by list of operations: one takes 0.1 s of CPU, and is the same for all servers of a process. */
+/** Descriptions by list of operations: one takes 0.1 s of CPU, the same for all servers of a process. */
 const kept = new WeakMap<readonly Operation[], Described>();
 
 function described(operations: readonly Operation[]): Described {
@@ -59,7 +58,6 @@ function described(operations: readonly Operation[]): Described {
   return { paths, schemas };
 }
 
-/** Introduction above all operations, in Markdown. */
 const INTRODUCTION = `Every call but a few needs a token in its header \`Authorization\`. Log in, make a System of Records with an
 attribute, and write a value:
 
@@ -104,7 +102,6 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 };
 
-/** Describes an operation, and adds its named records to `schemas`. */
 function describe(operation: Operation, schemas: Record<string, Json>): Json {
   const { auth, body, status = 200 } = operation;
   return {
@@ -175,9 +172,8 @@ function fileSchema(contentType: string): Json {
   return contentType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
-/** Returns the JSON schema; a named record becomes a reference into `schemas`. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Json>): Json {
-  // Within another one, the schema itself becomes a reference, too.
+  // Within another one, since the schema itself becomes a reference, too.
   const whole = z.toJSONSchema(z.object({ schema }), {
     io,
     unrepresentable: 'any',
@@ -201,7 +197,7 @@ function dropPattern(schema: Json): void {
   if (schema['format'] === 'date-time') delete schema['pattern'];
 }
 
-/** Returns the schema with the bound in bytes of each document in its description. */
+/** Adds each document's bound in bytes to its description. */
 function sayBytes(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(sayBytes);

@@ -9,7 +9,7 @@ import { escaped } from '../../domain/text/html.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Readiness, ServerDependencies } from '../dependencies.ts';
 
-/** Allows only this server's content, so that the page works without internet. */
+/** A policy of only own content, so that the page works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
 const LOGO =
   '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="40"><text x="0" y="28" fill="#fff" ' +
@@ -18,7 +18,6 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** Routes that machines call every few seconds are neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 
-/** How long a result of health and metrics is kept. */
 const KEPT_MS = 1_000;
 
 /** Serves health, metrics, the manual and the API page, for operators and their tools. They need no user's token. */
@@ -50,7 +49,6 @@ export async function serveOperations(
   });
 }
 
-/** Serves `GET /metrics`, and requires the token if there is one. */
 export function serveMetrics(
   app: FastifyInstance,
   metrics: Pick<ServerDependencies['metrics'], 'text' | 'contentType'>,
@@ -74,7 +72,6 @@ function isBearer(header: string | undefined, token: string): boolean {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Returns `work`'s result, kept for `ms`; a failure is not kept. */
 function keptFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
   let kept: { answer: Promise<T>; at: number } | undefined;
   return async () => {
@@ -101,7 +98,6 @@ const HEADERS = {
 };
 
 const FOLDER = new URL('../../docs/', import.meta.url);
-/** Names of pages in the folder. */
 const NAME = /^[A-Za-z][A-Za-z-]*\.md$/;
 
 const HOME = `<h1>Millrace</h1>
@@ -112,7 +108,6 @@ begin with <a href="manual/first-import.md">a first import</a></li>
 <li><a href="health/ready">Health</a>: each part, and whether it is ready</li>
 </ul>`;
 
-/** Serves `GET /`, and the pages of `docs/` as HTML, each rendered once. */
 function serveManual(app: FastifyInstance): void {
   const pages = new Map<string, Promise<string>>();
   const pageOf = (name: string) => {

@@ -6,7 +6,7 @@ export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: 
   return { offset: (page - 1) * per_page, limit: per_page };
 }
 
-/** Returns a page of the list at `path`, which contains its filters; links are null if there is no such page. */
+/** Returns a page of the list at `path`, which contains its filters. */
 export function showPage<T>(settings: ServerSettings, path: string, query: PageQuery, total: number, items: T[]) {
   return {
     items,
@@ -14,7 +14,6 @@ export function showPage<T>(settings: ServerSettings, path: string, query: PageQ
   };
 }
 
-/** Returns the totals of a list and the links to other pages, for a page of `count` items. */
 export function pageSummary(
   settings: ServerSettings,
   path: string,
@@ -25,10 +24,7 @@ export function pageSummary(
   return { item_count: count, total_items: total, total_pages: Math.ceil(total / query.per_page), navigation };
 }
 
-/**
- * Returns the addresses of pages of the list at `path`, with the same filters. `cursor`: the end of this page, from
- * which the next costs the same as the first; null: there is none.
- */
+/** Returns addresses with the same filters. `cursor`: where the next page begins, at the cost of the first. */
 function pageLinks(
   { publicUrl }: ServerSettings,
   path: string,
@@ -55,7 +51,7 @@ function pageLinks(
   };
 }
 
-/** Returns the page and the next page's address, with the same filters; `found` has one row more if there is one. */
+/** Returns the page and the next one's address. `found` has one row more if there is one. */
 export function cursorPage<T extends ListCursor>(
   { publicUrl }: ServerSettings,
   path: string,

@@ -4,7 +4,6 @@ import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { PAGE_HEADERS } from './html-reply.ts';
 
-/** How long a refused caller may continue to send before the connection ends. */
 const LINGER_MS = 5_000;
 
 /** Returns the body of a refusal (reference: Errors, 2): the message is `error_message` and `message`. */
@@ -12,10 +11,7 @@ export function refusalBody({ status, message, extra }: Refusal): Record<string,
   return { success: false, status, error_message: message, message, ...extra };
 }
 
-/**
- * Turns anything thrown into an answer, as the only place. An error that is no refusal is ours: it is logged with its
- * id and never shown. `retry_after` (seconds) is also a header.
- */
+/** Turns anything thrown into an answer, as the only place. Logs our own errors with an id, and never shows them. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error) ?? awayRefusal(error, request) ?? internalRefusal(error, request);
   endUnreadBody(request);
@@ -29,7 +25,6 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .send(JSON.stringify({ ...refusalBody(refusal), ...errorCode(refusal, request) }));
 }
 
-/** Returns whether a browser requests a page; programs get JSON. */
 function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): boolean {
   return routeOptions?.config?.route?.contentType === 'text/html' && /\btext\/html\b/i.test(accept ?? '');
 }
@@ -38,10 +33,8 @@ function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest)
   return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
 }
 
-/** Seconds after which a caller retries while the database or the file store is away. */
 const AWAY_RETRY_AFTER = 5;
 
-/** Returns the refusal if the database or the file store is away, else null. */
 function awayRefusal(error: unknown, request: FastifyRequest): Refusal | null {
   if (!isAway(error)) return null;
   request.log.warn({ error: internalErrorOf(error) }, 'a request found the database or the file store out of reach');
@@ -60,7 +53,6 @@ function internalRefusal(error: unknown, request: FastifyRequest): Refusal {
   return new Refusal(500, 'internal_error', message, { id: request.id });
 }
 
-/** Returns the refusal for errors of Fastify that the caller can mend, else null. */
 function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   switch ((error as FastifyError).code) {
@@ -88,7 +80,7 @@ function toRefusal(error: unknown): Refusal | null {
   }
 }
 
-/** Ends a refused upload, which the server would otherwise read to its end. */
+/** Ends a refused upload: the server would read it to its end. */
 function endUnreadBody({ raw }: FastifyRequest): void {
   if (raw.complete || raw.readableEnded || raw.destroyed) return;
   raw.unpipe();

@@ -3,10 +3,7 @@ import { TooManyWait } from '../../domain/core/semaphore.ts';
 
 const RETRY_SECONDS = 10;
 
-/**
- * Turns a failed wait for a place into a refusal: 429 for a full queue, 503 for a timeout (`AbortSignal.timeout`), and
- * 499, which only logs and metrics see, for a caller who hung up. `what`: what waits, in the plural. Rethrows others.
- */
+/** Refuses with 429 for a full queue, 503 for a timeout, 499 (only logged) for a lost caller. Rethrows others. */
 export function refuseWait(error: unknown, what: string, hungUp?: AbortSignal): never {
   if (hungUp?.aborted) throw new Refusal(499, 'hung_up', 'The caller hung up');
   const again = `try again in ${RETRY_SECONDS} seconds`;

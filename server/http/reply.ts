@@ -2,15 +2,13 @@ import { stringify } from 'csv-stringify/sync';
 import { Readable } from 'node:stream';
 import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
 
-/** A value that JSON.stringify writes unchanged. */
 type RawJson = { rawJSON: string };
 
-/** Returns a decimal text of any length as a JSON number (the library types lack JSON.rawJSON). */
+/** Returns a decimal text of any length as a JSON number; the library types lack JSON.rawJSON. */
 export function rawNumber(decimal: string): RawJson {
   return (JSON as unknown as { rawJSON(text: string): RawJson }).rawJSON(decimal);
 }
 
-/** Text that is already JSON. */
 export class JsonText {
   readonly json: string;
 
@@ -19,12 +17,11 @@ export class JsonText {
   }
 }
 
-/** Approximate length of the pieces of a streamed body, so that a million short rows don't make a million writes. */
+/** Approximate length of pieces, so that a million short rows don't make a million writes. */
 const PIECE_CHARS = 64 * 1024;
 
 export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 
-/** An answer without the envelope: its body, HTTP status and headers. */
 export class Reply {
   readonly status: number;
   readonly body: unknown;
@@ -37,7 +34,6 @@ export class Reply {
   }
 }
 
-/** Returns a route's answer as a reply; a payload gets its envelope. */
 export function toReply(answered: unknown): Reply {
   return answered instanceof Reply ? answered : bare({ success: true, result: answered });
 }
@@ -47,22 +43,20 @@ export function bare(body: unknown, status = 200): Reply {
   return new Reply(body, status);
 }
 
-/** Returns `{ success: true }` only. */
 export function noResult(): Reply {
   return bare({ success: true });
 }
 
-/** Returns status 204 without a body. */
 export function noContent(): Reply {
   return new Reply(undefined, 204, {});
 }
 
-/** Returns a CSV file to save: UTF-8, LF, quotes where needed. `name` must need no escaping, like an identifier. */
+/** Returns a CSV file: UTF-8, LF. `name` must need no escaping. */
 export function csvFile(name: string, rows: readonly string[][]): Reply {
   return new Reply(Buffer.from(stringify([...rows])), 200, csvHeaders(name));
 }
 
-/** As `csvFile`, written as the rows come. Waits for the first row, as `streamedResult` does. */
+/** Writes rows as they come. Waits for the first, as `streamedResult` does. */
 export async function streamedCsvFile(
   name: string,
   header: string[],
@@ -101,10 +95,7 @@ async function* csvPieces(
   }
 }
 
-/**
- * Returns `{ success: true, result: { …others, <member>: [row, …], …last } }`, written as the rows come. Waits for the
- * first row, so that a query that fails at once is answered as an error. Calls `last` after all rows.
- */
+/** Streams `{ success, result: { …others, <member>: [row, …], …last } }`. A query that fails at once is an error. */
 export async function streamedResult(
   member: string,
   rows: AsyncIterable<unknown>,
@@ -119,12 +110,11 @@ export async function streamedResult(
   return bare(await streamedRows(start, rows, () => `]${end()}}}`));
 }
 
-/** Returns `{ success: true, result: [row, …] }`, in the same way. */
+/** Streams `{ success: true, result: [row, …] }`, in the same way. */
 export async function streamedList(rows: AsyncIterable<unknown>): Promise<Reply> {
   return bare(await streamedRows('{"success":true,"result":[', rows, () => ']}'));
 }
 
-/** Returns rows between a beginning of JSON and its end, written as they come. */
 export async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: () => string): Promise<Readable> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 type RequestTrace = {
-  /** Runs the request's handler within its trace. */
   run(handle: () => void): void;
   /** `status`: null if the caller hung up before the answer ended; `route`: null for an unknown path. */
   end(outcome: { route: string | null; status: number | null }): void;
@@ -14,9 +13,7 @@ export type TraceRequest = (request: {
   traceparent: string | undefined;
 }) => RequestTrace;
 
-/**
- * Makes a trace a request, by the route's pattern, because the address may contain a customer's id. Probes have none.
- */
+/** Traces requests but probes by the route's pattern: the address may contain a customer's id. */
 export function traceRequests(app: FastifyInstance, traceRequest: TraceRequest | undefined): void {
   if (!traceRequest) return;
   const traces = new WeakMap<FastifyRequest, RequestTrace>();
@@ -36,7 +33,7 @@ export function traceRequests(app: FastifyInstance, traceRequest: TraceRequest |
     traces.set(request, trace);
     raw.once('close', () => trace.end({ route, status: raw.writableFinished ? raw.statusCode : null }));
   });
-  // Not earlier, because reading the body loses the trace.
+  // Not earlier: reading the body loses the trace.
   app.addHook('preHandler', (request, _reply, done) => {
     const trace = traces.get(request);
     if (trace) trace.run(done);

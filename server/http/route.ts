@@ -10,22 +10,18 @@ import type { Reply } from './reply.ts';
 
 export type ApiVersion = 2 | 3;
 
-/** The parts of a request beside its input. */
 export type Circumstances = {
   version: ApiVersion;
-  /** The caller's network address. */
   address: string;
-  /** The target of a write key that came as the user of Basic authentication. */
   trackingTarget: TrackingTarget | null;
   /** Header `X-User-Token`, by which an app's server vouches for the user of a device. */
   userToken: string | undefined;
-  /** A script of this origin sent the request, as far as a browser vouches for it. */
+  /** Says that a script of this origin sent it, as far as a browser vouches. */
   isOfConsole: boolean;
   requestId: string;
   log: FastifyBaseLogger;
   /** Call it once the credentials of a large file hold: it may then take its time. */
   verified(): void;
-  /** Aborts once the caller hangs up. */
   hungUp(): AbortSignal;
 };
 
@@ -37,7 +33,6 @@ export type Circumstances = {
  */
 export type KeepReply = <T>(tx: Queryable, answered: T, options?: { secretOf?: string }) => Promise<T>;
 
-/** Handles the file part of a web form, as it comes. */
 export type Upload<F> = {
   /** Reads the stream to its end or refuses; `fields` are those that came before the file. */
   receive(
@@ -46,15 +41,13 @@ export type Upload<F> = {
     circumstances: Circumstances & { caller: Caller | null },
     deps: RouteDependencies,
   ): Promise<F>;
-  /** Identifies the content by its size and checksum. */
   identify(file: F): string;
   /** Deletes a received file whose request was refused or is a repeat. */
   discard(file: F, deps: RouteDependencies): Promise<void>;
-  /** Called when the request has ended, in any way. */
+  /** Ends the use, however the request ended. */
   release(file: F): void;
 };
 
-/** An operation with its handler, for the server and the tests over all routes. */
 export type Route = Operation & {
   upload?: Upload<unknown>;
   handle(
@@ -63,7 +56,6 @@ export type Route = Operation & {
   ): Promise<unknown>;
 };
 
-/** A request parsed by the schemas of its operation. */
 export type Input<
   P extends z.ZodObject,
   Q extends z.ZodObject,
@@ -88,10 +80,7 @@ export type Handle<
   F = never,
 > = (input: Input<P, Q, B, A, F>, deps: RouteDependencies) => Promise<z.input<R> | Reply>;
 
-/**
- * Binds an operation, whose schemas type `handle`, to its handler. The returned value becomes `result`, unless it is a
- * `Reply`.
- */
+/** Binds an operation to `handle`. A returned value becomes `result`, unless it is a `Reply`. */
 export function route<
   P extends z.ZodObject,
   Q extends z.ZodObject,

@@ -19,17 +19,15 @@ import { MAX_OPEN_BYTES, MAX_UNVERIFIED_BYTES, verifyFields } from './verify-bod
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
-    /** The target of a write key that came before the body. */
     trackingTarget?: TrackingTarget;
   }
   interface FastifyContextConfig {
     route?: Route;
-    /** A route that machines call every few seconds. */
     isProbe?: boolean;
   }
 }
 
-/** Finds the caller before the request is counted, so that a token has a share of its own. */
+/** Finds the caller before the request counts, so that a token has its own share. */
 export function authenticate(app: FastifyInstance, { db, settings }: RouteDependencies): void {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
@@ -38,7 +36,7 @@ export function authenticate(app: FastifyInstance, { db, settings }: RouteDepend
   });
 }
 
-/** Refuses callers without the right once the request is counted, before its body is read. */
+/** Refuses callers without the right before the body is read. */
 export function authorise(app: FastifyInstance, { cpuShare }: RouteDependencies): void {
   app.addHook('preParsing', async (request) => {
     const {
@@ -112,7 +110,7 @@ async function answer(
     await upload?.discard(file, deps);
     return turn.earlier;
   } catch (error) {
-    // After an unexpected error the file may be in use: upkeep removes it if it is not.
+    // After an unexpected error the file may be in use: upkeep removes it if not.
     if (error instanceof Refusal) await upload?.discard(file, deps);
     throw error;
   } finally {
@@ -151,7 +149,7 @@ function circumstancesOf(request: FastifyRequest, reply: FastifyReply): Circumst
   };
 }
 
-/** Aborts when the connection closes early. Fastify's own signal also aborts once the body is read. */
+/** Aborts when the connection closes early: Fastify's own signal also aborts once the body is read. */
 function hungUp({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   if (raw.destroyed) gone.abort();
@@ -162,12 +160,10 @@ function hungUp({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-/**
- * Minimum that a reader takes of a streamed answer in each `readerMs`: several times what kernel buffers drain at once.
- */
+/** Minimum read of a streamed answer in each `readerMs`: several times what kernel buffers drain at once. */
 const LEAST_READ_BYTES = 1024 ** 2;
 
-/** Sends an answer. Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
+/** Sends an answer. Raw JSON numbers need the engine's own JSON.stringify. */
 function send({ limits }: RouteDependencies, reply: FastifyReply, answered: unknown): FastifyReply {
   const { body, status, headers } = toReply(answered);
   if (body instanceof Readable)
@@ -185,10 +181,10 @@ function unlessHead({ request }: FastifyReply, body: Readable | Buffer): Readabl
   return Readable.from([]);
 }
 
-/** Minimum that a reader takes of a streamed answer in each `withinMs` in which more is ready. */
+/** Minimum bytes in each `withinMs` in which more is ready. */
 type ReaderRate = { leastBytes: number; withinMs: number };
 
-/** Breaks off a streamed answer whose reader is slower, because it holds memory and perhaps a place. */
+/** Breaks off an answer whose reader is slower: it holds memory and perhaps a place. */
 function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, withinMs }: ReaderRate): void {
   const { socket } = response;
   if (!socket) return;
@@ -197,7 +193,7 @@ function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, w
   const timer = setInterval(() => {
     const isSlow = response.writableNeedDrain && taken() - before < leastBytes;
     before = taken();
-    // The answer has begun, so only a broken connection says that it is incomplete.
+    // Only a broken connection says that a begun answer is incomplete.
     if (isSlow) response.destroy();
   }, withinMs);
   response.once('close', () => {
@@ -244,10 +240,8 @@ function refuseMisspelt({ auth, result, ...operation }: Operation, part: 'query'
   );
 }
 
-/** Maximum number of unknown names that are compared with the known ones. */
 const MAX_COMPARED = 100;
 
-/** Returns the names of a result's members, and of those of its records. */
 function namesIn(schema: z.ZodType): string[] {
   if (schema instanceof z.ZodArray) return namesIn(schema.element as z.ZodType);
   if (!(schema instanceof z.ZodObject)) return [];
@@ -256,10 +250,7 @@ function namesIn(schema: z.ZodType): string[] {
 
 type Form = { fields: Record<string, unknown>; file?: unknown };
 
-/**
- * Reads a form part by part, and receives the route's file as it comes. Removes the file if the form is broken or
- * refused.
- */
+/** Reads a form part by part, and its file as it comes. Removes the file if the form is refused. */
 async function readForm(
   request: FastifyRequest,
   route: Route,
@@ -302,7 +293,6 @@ async function readForm(
   return { fields: valuesByName(pairs), file };
 }
 
-/** Refusals for the form parser's own errors. */
 const PARSER_REFUSALS: Record<string, Refusal> = {
   FST_MP_PREMATURE_CLOSE: new Refusal(400, 'bad_request', 'The request ended before its form did'),
   FST_PARTS_LIMIT: new Refusal(413, 'payload_too_large', 'The form has too many parts'),
@@ -311,7 +301,7 @@ const PARSER_REFUSALS: Record<string, Refusal> = {
   FST_PROTO_VIOLATION: new Refusal(400, 'bad_request', 'The form has a field of a name that is not allowed'),
   FST_INVALID_JSON_FIELD_ERROR: new Refusal(400, 'bad_request', 'The form has a field that says it is JSON and is not'),
 };
-/** The parser's messages about a body that is no form; they have no code. */
+/** Messages about a body that is no form, which have no code. */
 const NO_FORM = /multipart|terminated early|boundary|malformed/i;
 
 function refusalOf(error: unknown): unknown {

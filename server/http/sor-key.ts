@@ -3,7 +3,7 @@ import { findSor, findSorByApiKey, type SystemOfRecord } from '../../store/attri
 import type { Queryable } from '../../store/core/database.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 
-/** Returns the SoR of a key. Refuses with 401, without saying whether SoR or key is wrong. */
+/** Returns the SoR. Refuses with 401, without saying whether SoR or key is wrong. */
 export async function findSorOfKey(
   { db, secrets }: Pick<RouteDependencies, 'db' | 'secrets'>,
   sorId: string,
@@ -16,7 +16,6 @@ export function refuseKey(): never {
   return refuse(401, 'unauthorized', 'Invalid sor_id or api_key');
 }
 
-/** Returns a SoR of the caller's entity, or refuses with 404. */
 export async function requireSor(
   db: Queryable,
   entityId: number,

@@ -2,15 +2,13 @@ import { z } from 'zod';
 import type { Operation } from '../../api/core/operation.ts';
 import { replaceBetween } from '../../domain/text/replace-between.ts';
 
-/**
- * The documents that operations store, with their bounds in bytes: for the docs, and for the test that each has one.
- */
+/** Documents that operations store, with bounds in bytes: for the docs, and for the test that each has one. */
 
 const [START, END] = ['<!-- documents: made from the operations by `npm run docs` -->', '<!-- end of documents -->'];
 
 type Json = Record<string, unknown>;
 
-/** A member of a body, with its maximum bytes as JSON; `maxBytes`: its own limit, null if only its schema bounds it. */
+/** A body's member with its maximum bytes as JSON. `maxBytes` is null if only its schema bounds it. */
 export type BodyMember = { id: string; member: string; maxBytes: number | null; mostBytes: number };
 
 export function membersOf({ id, body }: Operation): BodyMember[] {
@@ -25,7 +23,6 @@ export function membersOf({ id, body }: Operation): BodyMember[] {
   });
 }
 
-/** Returns the page with its table of stored documents. */
 export function withStoredDocuments(page: string, operations: readonly Operation[]): string {
   const rows = new Map<string, string[]>();
   for (const { id, member, maxBytes } of operations.flatMap(membersOf)) {
@@ -46,11 +43,10 @@ function resolve(schema: Json, defs: Record<string, Json>): Json {
   return typeof ref === 'string' ? { ...resolve(defs[ref.split('/').at(-1)!] ?? {}, defs), ...own } : schema;
 }
 
-/** A character takes up to six bytes of JSON: a control character is written as \u001f. */
+/** Maximum bytes of a character in JSON: a control character is \u001f. */
 const CHARACTER_BYTES = 6;
 const NUMBER_BYTES = 330;
 
-/** Returns the maximum bytes of JSON that a schema accepts; Infinity without a bound. */
 function mostBytes(given: Json, defs: Record<string, Json>, within: readonly unknown[] = []): number {
   const schema = resolve(given, defs);
   const { maxBytes, enum: values, maxLength, maxItems, items, properties, additionalProperties } = schema;
@@ -71,7 +67,6 @@ function mostBytes(given: Json, defs: Record<string, Json>, within: readonly unk
   return ['boolean', 'null', 'integer', 'number'].includes(String(schema['type'])) ? NUMBER_BYTES : Infinity;
 }
 
-/** Returns the maximum characters of a text whose format or pattern bounds them. */
 function charactersOf({ format, pattern }: Json): number {
   const [, digits = Infinity] = /^\^\\d\{1,(\d+)\}\$$/.exec(String(pattern)) ?? [];
   return format === 'date-time' ? DATETIME_CHARS : Number(digits);

@@ -1,21 +1,18 @@
 import { openPlaces } from '../../domain/core/limits.ts';
 import { refuseWait } from './refuse-wait.ts';
 
-/** Lists that are streamed in pieces: bounds how many run at once, and so their memory and database connections. */
+/** Lists that are streamed: bounds how many run at once, and so their memory and database connections. */
 
-/** A caller of a list. */
 type Who = { caller: { entityId: number }; hungUp(): AbortSignal };
 
 export class StreamedLists {
   readonly #take = openPlaces('streamedLists');
   readonly #waitMs: number;
 
-  /** `waitMs`: maximum wait of a caller for a place. */
   constructor(waitMs: number) {
     this.#waitMs = waitMs;
   }
 
-  /** Yields the rows that `show` makes of each piece, in a place of the caller's entity. */
   shown<T, R>(
     who: Who,
     pieces: AsyncIterable<readonly T[]>,
@@ -24,7 +21,7 @@ export class StreamedLists {
     return this.within(who, shownRows(pieces, show));
   }
 
-  /** Yields rows in a place of the caller's entity. Refuses with 429 if too many wait, and with 503 after a timeout. */
+  /** Yields rows in a place of the entity. Refuses with 429 if too many wait, and with 503 after a timeout. */
   async *within<R>({ caller, hungUp }: Who, rows: AsyncIterable<R>): AsyncGenerator<R> {
     const gone = hungUp();
     const release = await this.#take(

@@ -10,9 +10,7 @@ export function networkOf(address: string): string {
     : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
 }
 
-/** Bytes that were received before their credentials, of all callers together and of each network. */
 export type UploadBudget = {
-  /** Counts bytes; returns false if they exceed a limit. */
   take(address: string, bytes: number): boolean;
   giveBack(address: string, bytes: number): void;
 };

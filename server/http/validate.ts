@@ -4,10 +4,8 @@ import { MAX_FAULTS, refuse } from '../../domain/core/refusal.ts';
 
 type Issue = z.core.$ZodRawIssue;
 
-/** Types by JSON's names. */
 const EXPECTED: Record<string, string> = { record: 'object' };
 
-/** Returns the words after a field's name if its schema has none of its own. */
 function sayIssue(issue: Issue): string {
   if (issue.code === 'invalid_type') {
     return issue.input === undefined
@@ -32,10 +30,7 @@ function withArticle(expected: string): string {
   return /^[aeiou]/.test(expected) ? `an ${expected}` : `a ${expected}`;
 }
 
-/**
- * Returns the input as the schema reads it. Refuses with 400 `bad_request` and each wrong field by its dotted path;
- * `whole` names the input itself. `malformed`: status and message that the reference has instead.
- */
+/** Returns the parsed input. Refuses with 400 and each field's path. `malformed`: what the reference has instead. */
 export function validate<S extends z.ZodType>(
   schema: S,
   input: unknown,

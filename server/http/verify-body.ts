@@ -10,12 +10,10 @@ import { refuseKey } from './sor-key.ts';
 
 /** Maximum bytes of a body, or of a form's fields, without valid credentials. */
 export const MAX_UNVERIFIED_BYTES = 64 * 1024;
-/** Maximum bytes of a body without credentials, such as a login. */
 export const MAX_OPEN_BYTES = 16 * 1024;
 /** Size up to which a body is parsed before its credentials are checked. */
 const PARSED_AT_ONCE_BYTES = 8 * 1024;
 
-/** Names of the members that hold a body's credentials. */
 const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: string }>> = {
   sor_key: { id: ['sor', 'sor_id'], key: 'api_key', say: 'the System of Record and api_key' },
   app_key: { id: [], key: 'writeKey', say: 'the write key as the user of Basic authentication, or writeKey' },
@@ -23,19 +21,13 @@ const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: str
 const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 
-/**
- * Size from which a body of a System of Records must have its key within its first 64 KiB, because the rest costs
- * memory.
- */
+/** Size from which a SoR's body must have its key in its first 64 KiB: the rest costs memory. */
 const MAX_KEYLESS_BYTES = 256 * 1024;
 
 type BodyForm = 'json' | 'form';
 type Dependencies = Pick<RouteDependencies, 'writeKeys' | 'feedIntake' | 'limits'>;
 
-/**
- * Refuses a body without valid credentials before it is parsed. Searches its first and last 64 KiB, where serialisers
- * put them; the route decides which of several counts.
- */
+/** Refuses a body before it is parsed. Searches its first and last 64 KiB, where serialisers put credentials. */
 export async function verifyBody(
   request: FastifyRequest,
   bytes: Buffer,
@@ -62,10 +54,7 @@ export async function verifyBody(
   request.verified();
 }
 
-/**
- * Checks a body piece by piece: a key in its first 64 KiB must exist, and without one the body may have at most 256
- * KiB. `verifyBody` checks at the end whether it is the key of the body's System of Records.
- */
+/** Checks a key in a body's first 64 KiB; without one 256 KiB may come. `verifyBody` compares the SoR at the end. */
 function keyGate(
   {
     routeOptions: {
@@ -104,7 +93,6 @@ function keysIn(bytes: Buffer, form: BodyForm): string[] {
   );
 }
 
-/** Verifies the credentials among the fields of a form that have come so far. */
 export async function verifyFields(
   { auth }: Route,
   fields: Record<string, unknown>,
@@ -144,7 +132,6 @@ function refuseLarge(say: string): never {
   refuse(413, 'payload_too_large', `A body of more than 64 KiB needs ${say}`);
 }
 
-/** Returns the first and the last write key in a body. */
 export function writeKeysIn(bytes: Buffer): string[] {
   return firstAndLast(
     [...credentialsIn(bytes, 'json')].flatMap(([name, value]) => (name === 'writeKey' ? [value] : [])),
@@ -174,10 +161,10 @@ function firstAndLast(values: string[]): string[] {
   return [...new Set([values.at(0), values.at(-1)].filter((value) => value !== undefined))];
 }
 
-/** Size up to which a body is not counted: all connections together then take 80 MiB. */
+/** Size from which bodies count: below, all connections together take 80 MiB. */
 const COUNTED_FROM_BYTES = 8 * 1024;
 
-/** Bounds bodies that contain their credentials until these hold: with uploads they share one budget. */
+/** Bounds bodies until their credentials hold. They share one budget with uploads. */
 export function boundUnverifiedBodies(app: FastifyInstance, deps: RouteDependencies): void {
   app.addHook('preParsing', async (request, reply, payload) => {
     const { 'content-length': length, 'content-type': type = '' } = request.headers;
@@ -206,7 +193,7 @@ export function boundUnverifiedBodies(app: FastifyInstance, deps: RouteDependenc
   });
 }
 
-/** Counts each piece of a body until its credentials hold or the request ends; refuses pieces beyond the budget. */
+/** Counts pieces until credentials hold or the request ends. Refuses pieces beyond the budget. */
 function admitting(
   request: FastifyRequest,
   reply: FastifyReply,
