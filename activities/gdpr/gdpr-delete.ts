@@ -144,7 +144,6 @@ async function listLocations(deps: Dependencies, claim: JobClaim): Promise<regis
   return registry.listLocations(deps.db, claim.entityId);
 }
 
-/** Erases the pending people in one location, and returns how many rows and files changed. */
 async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
   const location = registry.erasingLocations.find((found) => found.name === name);
   if (!location) return 0; // of another version
@@ -207,7 +206,7 @@ async function throwIfOver(deps: Dependencies, claim: JobClaim): Promise<void> {
   if (!(await isJobCurrent(deps.db, 'delete', claim))) throw new JobGone();
 }
 
-/** Erases all locations and scans them: the step of histories without a step for each location. */
+/** Serves histories without a step for each location. */
 async function erasePass(deps: Dependencies, claim: JobClaim): Promise<Pass> {
   await listLocations(deps, claim);
   let erased = 0;

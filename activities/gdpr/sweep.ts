@@ -26,10 +26,7 @@ type SweepDependencies = Pick<
 >;
 
 export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) => ({
-  /**
-   * Starts, signals, mails about and discards requests, and forgets unreadable mails that are gone. If one of these
-   * fails, the others go on, and the next sweep tries it again.
-   */
+  /** Starts, signals, mails about and discards requests. A failure stops no other; the next sweep retries it. */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;
     for (const kind of ['access', 'delete'] as const) {

@@ -123,10 +123,7 @@ export async function writeAccessReceipt({ db, secrets, boundary }: Dependencies
 
 type Subjects = GdprReceipt['subjects'];
 
-/**
- * Returns what a receipt says of each person: keyed hash, ids by kind and by whose word, and ids that were left alone.
- * Forgets the ids that led to the latter.
- */
+/** Returns each person's hash, ids by kind and voucher, and ids left alone, whose origins it forgets. */
 async function subjectsOf(
   tx: Tx,
   secrets: Secrets,

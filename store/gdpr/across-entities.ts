@@ -68,7 +68,6 @@ export async function listDueMails(db: Queryable): Promise<DueMail[]> {
   );
 }
 
-/** Returns the apps with unvouched requests that no digest tells of yet. */
 export async function listAppsToDigest(db: Queryable): Promise<{ entityId: number; appId: number | null }[]> {
   return readRows<Row<'gdpr_mails', 'entityId'> & Row<'gdpr_requests', 'appId'>>(
     await db.query(
@@ -82,7 +81,6 @@ export async function listAppsToDigest(db: Queryable): Promise<{ entityId: numbe
 
 export type Digest = { entityId: number; id: number; identifier: string };
 
-/** Returns the digests that are not sent yet, or that are due again, the next of each entity first. */
 export async function listDueDigests(db: Queryable): Promise<Digest[]> {
   return readRows<Row<'gdpr_mails', 'entityId' | 'id' | 'identifier'>>(
     await db.query(

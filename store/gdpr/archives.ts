@@ -64,7 +64,7 @@ function begunKeys({ entityId, jobId, ordinal, key, generation }: ArchiveKey<str
   return [entityId, jobId, ordinal, key, generation];
 }
 
-/** Returns false once another attempt has begun the archive, or its person was erased. Null key: any attempt. */
+/** Returns false once another attempt began it, or its person was erased. Null key: any attempt. */
 export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | null>): Promise<boolean> {
   const { rowCount } = await db.query(`SELECT FROM gdpr_request_people WHERE ${BEGUN}`, begunKeys(begun));
   return rowCount === 1;
@@ -114,7 +114,6 @@ export async function listAppNames(
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
-/** Returns a receipt's part about an access: which records were shown, and in which archives. */
 export async function findShown(tx: Queryable, { entityId, jobId }: JobKey) {
   const { rows: archives } = await tx.query<{ sha256: string; bytes: number }>(
     `SELECT encode(archive_sha256, 'hex') AS sha256, archive_bytes AS bytes FROM gdpr_request_people
@@ -133,7 +132,6 @@ export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobK
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, jobId]);
 }
 
-/** The parts of a link: request, person, and the archive's key. */
 type ArchiveOf = { request: Pick<GdprRequest, 'identifier'>; person: Pick<GdprPerson, 'ordinal' | 'archive'> };
 
 /** Returns the signed address of a person's archive, which needs no login and holds no id; null if there is none. */
@@ -150,7 +148,6 @@ export function archiveUrl(
   );
 }
 
-/** Returns whether `archiveUrl` gave this signature for the person's present archive. */
 export function isArchiveSignature(secrets: Secrets, of: ArchiveOf, shown: string): boolean {
   const signature = signatureOf(secrets, of);
   const claimed = Buffer.from(shown, 'base64url');

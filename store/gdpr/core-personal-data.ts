@@ -89,7 +89,6 @@ async function readMail({ db, outbox, log }: LocationDependencies, key: string):
   return asText(UNREADABLE + key);
 }
 
-/** Stores such a file, by its key in the outbox. */
 export async function insertUnreadableMail(db: Queryable, key: string): Promise<void> {
   await db.query('INSERT INTO unreadable_mails (file) VALUES ($1) ON CONFLICT DO NOTHING', [`outbox/${key}`]);
 }
@@ -119,7 +118,6 @@ async function isAnothers(db: Queryable, entityId: number, messageId: string): P
 
 /** The step that writes sheets, which cannot be searched as text. */
 const SHEET = 'xls';
-/** The step that runs a command. */
 const COMMAND = 'command';
 /** Maximum difference between the clocks of a machine and its database. */
 const CLOCKS_DIFFER_MS = 60_000;
@@ -206,7 +204,6 @@ async function filesNaming(
   return naming;
 }
 
-/** Searches a file piece by piece; pieces overlap. */
 async function isNaming(db: Queryable, file: string, entityId: number, people: KnownBy[]): Promise<boolean> {
   const find = peopleFinder(people);
   const overlap = ESCAPED_CHARACTERS * (2 + Math.max(0, ...people.map(({ customerId }) => customerId.length)));

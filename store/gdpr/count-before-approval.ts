@@ -13,7 +13,7 @@ const COUNTED = erasingLocations.filter(({ name }) => !WITHOUT_TYPES.has(name));
 /** Maximum number of bytes of file exports that are searched. */
 const MAX_FILE_BYTES = 64 * 1024 ** 2;
 
-/** Counts by location; null: not counted, since there are too many bytes to search. */
+/** Counts by location; null if there are too many bytes to search. */
 export type CountsBeforeApproval = Record<string, number | null>;
 
 /** Counts what a waiting deletion of a device erases in each location. Null for any other request. */

@@ -4,7 +4,6 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { type GdprRequest, type GdprRequestType, toGdprRequest, UNDER_WAY } from './request-record.ts';
 
-/** A device, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
 
 /** A request from a device. `userId` null: for the device itself; else for the user of its user token. */
@@ -101,7 +100,6 @@ export async function secondsUntilWithin(
   return rows[0]!.seconds ?? 0;
 }
 
-/** Counts an app's open requests from devices without a user token. */
 export async function countOpenOfDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
   // Uses the index gdpr_requests_open_from_devices.
   const { rows } = await db.query<{ open: number }>(
@@ -112,11 +110,10 @@ export async function countOpenOfDevices(db: Queryable, entityId: number, appId:
   return rows[0]!.open;
 }
 
-/** A request as the users of its app see it; both ids are null once its person was erased. */
+/** A request as its app's users see it. Both ids are null once its person was erased. */
 export type DeviceRequest = Row<'gdpr_requests', 'identifier' | 'state' | 'receivedAt'> &
   Row<'gdpr_request_people', 'deviceId' | 'userId'> & { type: GdprRequestType };
 
-/** Lists requests from an app's devices, newest first. */
 export async function listDeviceRequests(
   db: Queryable,
   entityId: number,
@@ -158,7 +155,6 @@ export const HAS_TURN = `(NOT j.is_unvouched OR NOT EXISTS (
       WHEN o.state = 'running' THEN o.started_at > now() - ${WAITS_AT_MOST}
       ELSE o.id < j.id END))`;
 
-/** Returns the entity's next unvouched request whose turn it is. */
 export async function findNextUnvouched(db: Queryable, entityId: number): Promise<(JobRef & { type: JobKind }) | null> {
   // Uses the index gdpr_requests_to_work_off.
   return readRow(

@@ -37,7 +37,6 @@ export async function findErasedTexts(
   return named;
 }
 
-/** Returns false if more ids are being erased than texts are searched for. */
 async function addNamedByErasing(
   db: Queryable,
   secrets: Secrets,

@@ -12,7 +12,6 @@ import type { Person } from './tombstones.ts';
 
 export type DeletionRound = { entityId: number; requestIdentifier: string; round: number };
 
-/** A list of people to delete from what an exporter has exported. */
 export type ExportDeletion = Row<
   'export_deletions',
   | 'entityId'
@@ -32,7 +31,6 @@ export type ExportDeletion = Row<
   {
     /** Null once the list is in the bucket, or can never be put there. */
     hmacs: ListedHmacs | null;
-    /** Why the last try failed. */
     fault: string | null;
   }
 > & {
@@ -73,7 +71,6 @@ export async function insertDeletionLists(
 const EXPORTERS_WITH_FILES = `FROM data_exporters x WHERE x.entity_id = $1 AND (x.initial_run_at IS NOT NULL OR EXISTS (
   SELECT FROM export_runs r WHERE r.entity_id = $1 AND r.exporter_id = x.id AND r.attempt > 0)) ORDER BY x.id`;
 
-/** Lists the entity's exporters that may have written files, as an archive names them. */
 export async function listFileRecipients(db: Queryable, entityId: number): Promise<FileRecipient[]> {
   const rows = readRows<Row<'data_exporters', 'name' | 'lastRunAt'> & { types: string[] }>(
     await db.query(`SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`, [entityId]),
@@ -281,7 +278,7 @@ export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter:
   return secrets.open(sealed, cellOf(exporter, row.identifier));
 }
 
-/** Stores a new key, unless another process was first, and returns the stored one. */
+/** Stores a key unless another process was first. Returns the stored one. */
 async function drawKey(tx: Queryable, secrets: Secrets, exporter: Exporter, identifier: string): Promise<string> {
   const drawn = secrets.seal(randomBytes(KEY_BYTES).toString('hex'), cellOf(exporter, identifier));
   const row = readRow<Row<'data_exporters', never, { deletionKey: string }>>(

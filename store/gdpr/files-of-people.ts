@@ -39,7 +39,7 @@ export function filesOfPeople<Match extends { fileKey: string }>({
       yield* matches.records();
     },
     async erase(deps, entityId, people) {
-      // Files that an erasure noted before its process was killed.
+      // An erasure noted these before its process was killed.
       await deleteNotedFiles(deps, entityId, name);
       return erase(deps, entityId, people);
     },

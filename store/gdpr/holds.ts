@@ -45,7 +45,6 @@ async function findHold(db: Queryable, entityId: number, identifier: string): Pr
   );
 }
 
-/** Deletes a hold and returns it; null: there is none of that name. */
 export async function deleteHold(tx: Tx, entityId: number, identifier: string): Promise<GdprHold | null> {
   const hold = await findHold(tx, entityId, identifier);
   const { rowCount } = await tx.query('DELETE FROM gdpr_holds WHERE entity_id = $1 AND identifier = $2', [
@@ -55,7 +54,6 @@ export async function deleteHold(tx: Tx, entityId: number, identifier: string): 
   return rowCount === 1 ? hold : null;
 }
 
-/** Lists holds, oldest first; only those of `person`, if given. */
 export async function listHolds(
   db: Queryable,
   entityId: number,
@@ -73,7 +71,6 @@ export async function listHolds(
   return { total: counted!.total, holds };
 }
 
-/** Lists the holds on any of these people, oldest first. */
 export async function listHoldsOf(
   db: Queryable,
   entityId: number,

@@ -74,7 +74,6 @@ async function listOpenPeople(db: Queryable, entityId: number, requestId: number
   return rows.map(({ ordinal }) => ordinal);
 }
 
-/** Lists the ids in the order of people. Those of treated people are deleted. */
 export async function listIdentifiers(db: Queryable, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
   const { rows } = await db.query<Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'value' | 'origin'>>(
     `SELECT ordinal, kind, value, origin FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
@@ -113,7 +112,6 @@ export async function listIdentifiersOf(
   return rows.map(knownByOf);
 }
 
-/** An id as a request has collected it. */
 type CollectedId = Row<'gdpr_identifiers', 'kind' | 'value' | 'origin'>;
 
 /** Returns the id as locations take it. An alias that staff have not confirmed is an SDK's claim. */
@@ -121,7 +119,6 @@ function knownByOf({ kind, value, origin }: CollectedId): KnownBy {
   return { customerType: kind, customerId: value, ...(origin === 'alias' && { isClaimed: true }) };
 }
 
-/** Stores the keyed hash of each person of a request who has none. */
 export async function updateSubjects(
   db: Database,
   secrets: Secrets,
@@ -179,7 +176,7 @@ async function deleteLeft(tx: Tx, { entityId, requestId, ordinals }: Some): Prom
   );
 }
 
-/** Inserts the requested ids. A device's own request covers all that the device has sent, and nothing else. */
+/** Inserts requested ids. A device's own request covers only what the device has sent. */
 async function insertAsked(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<number> {
   const { rowCount } = await tx.query(
     `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin)

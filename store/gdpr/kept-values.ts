@@ -6,7 +6,6 @@ import type { Files } from '../core/files.ts';
 import { namedIn, namesOf } from './named-in.ts';
 import type { KnownBy } from './personal-data-location.ts';
 
-/** Maximum number of holds that a receipt lists. */
 const MAX_HOLDS = 200;
 
 /** Lists holds on others whose reason names one of these people: a deletion leaves these. */
@@ -22,7 +21,6 @@ export async function listHoldsNaming(
   return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
 }
 
-/** Maximum number of unreadable mails that a receipt lists. */
 const MAX_MAILS = 20;
 
 /** Lists, for a deletion's request and receipt, the files that stay, since no id stands in them as text. */
@@ -34,7 +32,6 @@ export async function listUnreadableMails(db: Queryable): Promise<KeptValue[]> {
   return rows.map(({ file }) => ({ place: 'outbox/', object: file, on: 'file', key: null, values: 0 }));
 }
 
-/** Deletes the rows of files that staff, or an erasure, deleted. */
 export async function deleteGoneUnreadableMails(db: Queryable, files: Pick<Files, 'size'>): Promise<void> {
   const { rows } = await db.query<Row<'unreadable_mails', 'file'>>('SELECT file FROM unreadable_mails');
   for (const { file } of rows) {

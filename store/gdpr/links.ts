@@ -23,7 +23,6 @@ const LINKS = `
   WHERE entity_id = $1 AND request_id = $2 AND (origin <> 'asked' OR kind = 'whole_device')
   UNION ALL SELECT ordinal, kind, value, NULL, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2`;
 
-/** Lists links by person, their own ids before those left alone, without requested ids. */
 export async function listLinks(
   db: Queryable,
   entityId: number,
@@ -89,7 +88,6 @@ export type Alias = Row<'user_aliases', 'previousId' | 'userId' | 'witnessed' | 
 const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = u.app_id) AS app,
   u.device_id, u.first_seen_at, u.witnessed, u.decision, u.decided_at`;
 
-/** Lists the aliases from and to an id, oldest first. */
 export async function listAliasesOf(
   db: Queryable,
   entityId: number,
@@ -111,7 +109,7 @@ export async function listAliasesOf(
   return { total: counted!.total, aliases };
 }
 
-/** Stores a decision on an alias; null revokes it. Returns null if there is no such alias. */
+/** Stores a decision; null revokes it. Returns null if there is no such alias. */
 export async function updateAlias(
   tx: Tx,
   entityId: number,

@@ -35,7 +35,6 @@ export async function updateNoRecipients(tx: Queryable, entityId: number, mailId
 
 /** A condition: the user `u`, member `m` of the entity, may see privacy requests. A mail leads to people's data. */
 const MAY_BE_TOLD = `(u.superadmin OR 'gdpr_data_manage' = ANY (m.rights))`;
-/** Maximum number of recipients of a mail to all members who may see requests. */
 const MAX_RECIPIENTS = 100;
 
 /** Lists the members who may see requests: those with some addresses, compared without case, or the first. */
@@ -132,7 +131,7 @@ export async function upsertDigest(
 
 export type DigestEntry = { mailId: number; kind: GdprMailKind; request: GdprRequest };
 
-/** Lists the entries of a digest in order, without those that staff have decided on or released meanwhile. */
+/** Lists a digest's entries, without those that staff have decided on or released. */
 export async function listDigestEntries(db: Queryable, { entityId, id }: Digest): Promise<DigestEntry[]> {
   return readRows<RequestColumns & { mailId: number; mailKind: GdprMailKind }, DigestEntry>(
     await db.query(

@@ -4,7 +4,6 @@ import { createNameFinder } from '../../domain/text/name-finder.ts';
 import { isVouchedFor } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 
-/** Returns a condition: the id `named` stands in a text. */
 const standsIn = (text: string) =>
   `CASE WHEN position(named.part IN ${text}) > 0 THEN (${text}) COLLATE "default" ~ named.pattern END`;
 
@@ -33,7 +32,7 @@ export function namesOf(entityId: number, people: readonly KnownBy[]): [number, 
 
 type PeopleFinder = (text: string) => KnownBy[];
 
-/** Finders by people: all locations get the same people, one after another. */
+/** Finders by people: all locations get the same people. */
 const finders = new WeakMap<readonly KnownBy[], PeopleFinder>();
 
 /** Returns which of the people may stand in a text: all that `namedIn` would find there, and few others. */
@@ -62,7 +61,6 @@ function isWrittenAsItIs({ customerId }: KnownBy): boolean {
   return partsOf(customerId).length > 0;
 }
 
-/** Undoes the escapes that `asWritten` allows for. */
 function unescaped(text: string): string {
   return text.replaceAll(/(?<!\\)\\+u([0-9A-Fa-f]{4})|(?:%[0-9A-Fa-f]{2})+/g, (escaped, unit?: string) =>
     unit ? String.fromCharCode(Number.parseInt(unit, 16)) : Buffer.from(escaped.replaceAll('%', ''), 'hex').toString(),

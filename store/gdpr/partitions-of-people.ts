@@ -15,7 +15,7 @@ import { byUserOrDevice, DEVICE_SUBJECTS, type RowsOfPeople, rowsOfPeople, WHOLE
 
 /** How many rows a transaction deletes: it takes a second or two, however their pages lie. */
 const ROWS = 20_000;
-/** How many rows a slice of the people should have: well below that, since slices differ. */
+/** Rows of a slice: well below ROWS, since slices differ. */
 const ROWS_OF_A_SLICE = 15_000;
 /** How long counting a slice should take. */
 const LOOK_MS = 1_000;
@@ -39,7 +39,7 @@ type RowsInPartitions = Omit<RowsOfPeople, 'found' | 'emptied'> &
     name: Partition['table'];
   };
 
-/** Makes a location of a partitioned table. `time`: the column behind user and device in their indexes, if any. */
+/** Makes a location of a partitioned table. `time`: the column behind the ids in their indexes, if any. */
 export function partitionsOfPeople<const D extends RowsInPartitions>(
   described: D & ColumnsOfItsTable<D>,
 ): ErasingLocation;
@@ -71,7 +71,6 @@ export function partitionsOfPeople({ byDevice, time, ...rows }: RowsInPartitions
 
 type Needed = Pick<LocationDependencies, 'db' | 'tally'>;
 
-/** Rows that an index finds: those with some ids in a column. */
 type Scan = { ids: string[]; column: 'user_id' | PeopleOfPartitions['byDevice']; among?: string; time: string | null };
 
 type NamedPartition = { name: string; table: Partition['table'] };
@@ -107,7 +106,6 @@ async function eraseFromPartitions(deps: Needed, entityId: number, people: Peopl
   return total;
 }
 
-/** Counts the rows, in slices that take about LOOK_MS. */
 async function countInPartitions({ db }: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
   let total = 0;
   for (const partition of await listNames(db, people)) {
@@ -196,7 +194,6 @@ function countSlice({ db }: Needed, entityId: number, partition: string, slice: 
 
 const UNDEFINED_TABLE = '42P01';
 
-/** Returns 0 if the partition was dropped meanwhile. */
 async function unlessDropped(rows: Promise<number>): Promise<number> {
   try {
     return await rows;
@@ -206,7 +203,6 @@ async function unlessDropped(rows: Promise<number>): Promise<number> {
   }
 }
 
-/** Deletes the rows of a slice that has more than one transaction takes. */
 async function eraseLargeSlice(
   deps: Needed,
   entityId: number,

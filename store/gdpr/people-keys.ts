@@ -4,7 +4,6 @@ import type { Secrets } from '../core/secrets.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
 
-/** Returns whether attribute values may belong to such an id. */
 export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
   return known.customerType === 'user_id' || known.customerType === 'device_id';
 }
@@ -54,7 +53,7 @@ export function rowIdsOf(
   ];
 }
 
-/** Returns parameters for rows with a customer's id and type as a code: the entity, ids, types. */
+/** Returns parameters for types as codes: the entity, ids, types. */
 export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [
@@ -64,7 +63,7 @@ export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknow
   ];
 }
 
-/** Returns parameters for rows with a customer's id and type as a text: the entity, ids, types. */
+/** Returns parameters for types as texts: the entity, ids, types. */
 export function customerKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => customerType)];

@@ -52,7 +52,6 @@ export const TABLES_OF_FILES = [
 ];
 
 export type Erasure = {
-  /** The request and its round, in which each file is counted once. */
   round: string;
   /** This round has erased something in a table that files are built from. */
   wasInTables: boolean;
@@ -120,10 +119,8 @@ export function withColumns({ columns, otherColumns, ...described }: DescribedLo
   return { ...described, columns: columns.split(/,\s+/), otherColumns: otherColumns.split(/,\s+/) };
 }
 
-/** A location that names people. */
 export type ErasingLocation = PersonalDataLocation & { erase: NonNullable<PersonalDataLocation['erase']> };
 
-/** How many rows are erased at once. */
 export const BATCH = 5_000;
 
 export async function countRows(db: Queryable, from: string, parameters: unknown[]): Promise<number> {

@@ -102,15 +102,13 @@ const END_WAITING = `WITH waiting AS MATERIALIZED (
       AND (o.request_id, o.ordinal) NOT IN (SELECT request_id, ordinal FROM theirs))`;
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
 
-/** Devices' archives with records of these people (hashes $4), or from versions that did not record this. */
+/** Devices' archives with records of people (hashes $4), or from versions that did not record this. */
 const SHOWING_THEM = `gdpr_request_people p WHERE p.entity_id = $1 AND p.archive_key IS NOT NULL AND p.state = 'treated'
   AND coalesce(p.archive_others && $4::bytea[], p.user_id IS NULL)
   AND NOT (coalesce(p.user_id = ANY ($2::text[]), p.device_id = ANY ($3::text[])))`;
 
-/** The message that replaces such an archive. */
 const NO_LONGER_THERE = 'The archive held data of another person who was erased since: request it again';
 
-/** Archives of access requests. */
 export const archives: PersonalDataLocation = {
   name: 'access/',
   columns: [],
@@ -141,7 +139,7 @@ export const archives: PersonalDataLocation = {
   },
   // An archive that is being written is left to its writer, which stops when the row says so.
   async erase(deps, entityId, people) {
-    // Files that an erasure noted before its process was killed.
+    // An erasure noted these before its process was killed.
     await deleteNotedFiles(deps, entityId, 'access/');
     const rows = readRows<ArchiveRow>(
       await deps.db.query(
@@ -222,7 +220,6 @@ async function listAccessRequests(db: Database, entityId: number): Promise<strin
 }
 
 type IdsOfRequests = DescribedLocation & {
-  /** Rows with an id of the person, as what follows FROM, with the table's row as `i` and the request as `r`. */
   own: string;
   /** Rows of others to which an id of the person led (`via`), in the same way. */
   ledTo: string;
@@ -257,10 +254,7 @@ function idsOfRequests({ own, ledTo, parameters, shown, ...described }: IdsOfReq
   };
 }
 
-/**
- * Rows that may be erased: of access requests, and of people whose deletion has not begun. A running deletion finds its
- * people by these rows.
- */
+/** Rows that may be erased, not those of a running deletion, which finds its people by them. */
 const ERASABLE = `(r.request_type = 'access' OR i.origin <> 'asked' AND EXISTS (
     SELECT FROM gdpr_request_people p
     WHERE p.entity_id = $1 AND p.request_id = i.request_id AND p.ordinal = i.ordinal AND p.round IS NULL))`;
@@ -275,7 +269,7 @@ function kindsAndValues(entityId: number, people: readonly KnownBy[]): unknown[]
   ];
 }
 
-/** Ids that running requests have collected. Uses the primary key and the index gdpr_identifiers_by_via. */
+/** Collected ids. Uses the primary key and the index gdpr_identifiers_by_via. */
 const gdprIdentifiers = idsOfRequests({
   name: 'gdpr_identifiers',
   columns: 'kind, value, origin, via',

@@ -140,7 +140,7 @@ export async function updateSurvivors(db: Queryable, key: JobKey, survivors: Rec
   await updateJob(db, REQUEST, key, 'survivors = $4, looked_at = now()', [JSON.stringify(survivors)]);
 }
 
-/** Sets `updated_at`, so that pollers see the change. `tx` holds the request. */
+/** Sets `updated_at` for pollers. `tx` holds the request. */
 export async function touchRequest(tx: Tx, { entityId, jobId: id }: Pick<JobKey, 'entityId' | 'jobId'>): Promise<void> {
   await tx.query('UPDATE gdpr_requests SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

@@ -7,7 +7,6 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { GdprRequest } from './request-record.ts';
 
-/** Receipts of a request, and of people by their keyed hashes. */
 const OF_REQUEST = 'SELECT document FROM gdpr_receipts WHERE entity_id = $1 AND request_identifier = $2';
 const OF_PEOPLE = `FROM gdpr_receipts WHERE entity_id = $1
   AND subjects && ARRAY(SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`;
@@ -92,7 +91,6 @@ function hex(hashes: readonly Buffer[]): string[] {
   return hashes.map((hash) => hash.toString('hex'));
 }
 
-/** Returns a user's uid or a service token's identifier; null if it was deleted. */
 export async function findRequesterName(
   db: Queryable,
   { entityId, requester: { kind, id } }: Pick<GdprRequest, 'entityId' | 'requester'>,

@@ -17,7 +17,6 @@ import { type Person, personKey } from './tombstones.ts';
 export type Reconciled = {
   /** Batches that only the file store had, as after a restore of the database. */
   restored: number;
-  /** Batches that only the database had. */
   written: number;
   /** Files of unknown entities, and files that hold no batch. */
   unknown: number;
@@ -237,10 +236,7 @@ const JSON_TEXTS = [
   )
   .join('\n  UNION ALL ');
 
-/**
- * Finds erased people who came back with a backup, by hashing every id there is. Inserts deletion requests for them,
- * and returns how many they are. `session` may take its time.
- */
+/** Finds restored erased people by hashing every id, and inserts their deletions. `session` may take its time. */
 async function eraseRestoredPeople({ db, secrets }: Omit<Dependencies, 'files'>, session: Tx): Promise<number> {
   const rows = readRows<Row<'tombstone_batches', 'entityId'> & { keys: string[] }>(
     await session.query(
@@ -301,7 +297,6 @@ async function* readOnce<Row extends object>(
   await session.query('COMMIT');
 }
 
-/** Returns the texts of a JSON value that may be ids. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return value === '' || isLongerThan(value, MAX_CODE_POINTS) ? [] : [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
@@ -326,7 +321,6 @@ async function filterSought({ session, secrets }: Search, entityId: number, peop
   return rows.map(({ hash }) => byHash.get(hash)!);
 }
 
-/** Yields the people of values that wait in feeds. */
 async function* listWaitingPeople(session: Tx, entityId: number): AsyncGenerator<Person[]> {
   for (let after = 0; ;) {
     const { rows } = await session.query<Row<'feed_requests', 'id', { body: string }>>(

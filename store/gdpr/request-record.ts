@@ -46,7 +46,6 @@ export type GdprRequest = Row<
     erased: Record<string, number>;
     /** Number of rows or files left, by location, in the last scan. */
     survivors: Record<string, number>;
-    /** Values that ended rounds have left in filters. */
     keptValues: KeptValue[];
     /** Faults of single locations, by name, which hold up no other location. `since` is an ISO 8601 time. */
     locationFaults: Record<string, { since: string; reason: string }>;

@@ -18,7 +18,6 @@ import {
 export type NewGdprRequest = {
   type: GdprRequestType;
   source: GdprSource;
-  /** The app of a request from a device. */
   appId: number | null;
   requester: GdprRequest['requester'];
   skipEmail: boolean;
@@ -71,7 +70,7 @@ export async function insertGdprRequest(
 /** A condition: an expired request counts as gone before the sweep deletes it. */
 const SHOWN = '(r.expires_at IS NULL OR r.expires_at > now())';
 
-/** Returns null if there is none, or if it has expired. */
+/** Returns null for none or an expired one. */
 export async function findGdprRequest(
   db: Queryable,
   entityId: number,
@@ -143,7 +142,6 @@ export async function countGdprRequests(
 
 export type PeopleCounts = { people: number; treated: number; held: number };
 
-/** Counts the people of some requests, by the request's id; a request without people has no entry. */
 export async function countPeopleOfRequests(
   db: Queryable,
   entityId: number,
@@ -179,13 +177,11 @@ export async function updateDecision(
   );
 }
 
-/** A person of a request, as `latest_requests` shows it. */
 export type PolledPerson = {
   request: Pick<GdprRequest, 'identifier' | 'type' | 'source' | 'emails' | 'receivedAt'>;
   /** The identifier of the app of a request from a device, while the app exists. */
   app: string | null;
   person: GdprPerson;
-  /** When the mail about its end was sent. */
   forwardedAt: Date | null;
 };
 

@@ -99,12 +99,11 @@ type RowsOfCustomers = ShownRows & {
   /** The condition on the row `r`; without it, `customer_id` and `customer_type` decide. $1 is the entity. */
   where?: string;
   parameters?: (entityId: number, people: KnownBy[]) => unknown[];
-  /** Tables that an archive shows beside the row. */
   joins?: string;
   order?: string;
 };
 
-/** A condition on a customer's id and type. $3 holds the types as codes. */
+/** A condition. $3 holds types as codes. */
 export const OF_CUSTOMERS = '(r.customer_id, r.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))';
 
 /** Makes a location whose rows belong to one customer each; erasure deletes the rows. */

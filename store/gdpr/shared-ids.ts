@@ -94,7 +94,6 @@ export async function listIdsToRaise(db: Queryable, entityId: number, requestId:
     .map(({ kind, value }) => ({ customerType: kind, customerId: value }));
 }
 
-/** An id, and the ordinal of its person in the request. */
 export type FoundId = Row<'gdpr_identifiers', 'ordinal'> & { value: string };
 
 export type LinkedId = FoundId & { via: string };
@@ -123,7 +122,6 @@ export async function insertLeftDevices(
   );
 }
 
-/** An id that was left alone, as a receipt lists it: a keyed hash. */
 export type LeftHash = { ordinal: number; kind: CustomerType; subject: string; reason: LeftReason };
 
 export async function listLeftHashes(

@@ -32,7 +32,6 @@ type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   subjects?: string;
   /** Systems of Records brought the rows (`knownToSors`). */
   isOfSors?: boolean;
-  /** The condition on rows that name a person. */
   naming?: string;
   /** The rows that belong to the person by an id column, and the columns that an archive shows of them. */
   own?: { condition: string; shown: string };
@@ -90,8 +89,7 @@ export function textsOfPeople(texts: TextsOfPeople): ErasingLocation {
       }
       return total;
     },
-    // A text with an id may be about another person, above all if the id is a common word: an archive only counts such
-    // texts.
+    // An archive only counts texts with an id: they may be about another person, if the id is a common word.
     async *export(deps, entityId, people) {
       const { condition = 'false', shown = 'NULL' } = texts.own ?? {};
       const matches = new TextMatches();
@@ -149,7 +147,6 @@ function namingOf({ texts, subjects }: TextsOfPeople): string {
 }
 
 type Candidate = { tid: string; people: KnownBy[] };
-/** The parameters of a statement about some rows. */
 type Some = [...TextNames, tids: string[]];
 
 async function* listCandidates(
@@ -223,7 +220,6 @@ async function* listPages(
   }
 }
 
-/** Counts texts that hold an id, by the record that they belong to. */
 export class TextMatches {
   readonly #counts = new Map<string | null, number>();
 

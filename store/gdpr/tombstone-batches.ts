@@ -9,7 +9,6 @@ import { asBytes, type Files } from '../core/files.ts';
 import { findRaisedAt, insertTombstone, type Person } from './tombstones.ts';
 
 type Dependencies = { db: Database; files: Files };
-/** Runs in the transaction that raises or removes these. */
 type Note = (tx: Tx, hashes: Buffer[]) => Promise<void>;
 
 /** The first key of the advisory lock for dating an entity's batches; the second is the entity's id. */

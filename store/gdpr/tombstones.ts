@@ -23,7 +23,6 @@ export async function findErased(
   return (await hasErased(tx, entityId)) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
 }
 
-/** Returns the same for an entity that has erased people. */
 export async function listErased(
   tx: Queryable,
   secrets: Secrets,
