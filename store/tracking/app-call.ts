@@ -27,16 +27,13 @@ export type PlacedSession = {
   calls: AppCall[];
 };
 
-/** A subject's calls with their sessions. `latest` is the subject's latest session. */
 export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: PlacedSession[] };
 
-/** The session of each call, with its id. */
 export type SessionsOfCalls = ReadonlyMap<AppCall, SessionWindow>;
 
 /** The last call's minute as text: calls come in order of time, and formatting the whole time takes longer. */
 let known = { minute: Number.NaN, text: '' };
 
-/** Returns a time in whole milliseconds as text for Postgres. */
 export function timestamp(instantMs: number): string {
   const minute = Math.floor(instantMs / MINUTE_MS);
   if (minute !== known.minute)
@@ -45,10 +42,7 @@ export function timestamp(instantMs: number): string {
   return `${known.text}${rest.slice(0, 2)}.${rest.slice(2)}Z`;
 }
 
-/**
- * Finds the calls that name an erased person, each with the person's keyed hash. `isAny`: whether the entity has erased
- * any, if the caller knows.
- */
+/** Finds the calls that name an erased person, each with the person's keyed hash. `isAny`: any erased in the entity. */
 export async function findErasedCalls(
   db: Queryable,
   secrets: Secrets,

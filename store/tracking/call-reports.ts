@@ -13,28 +13,21 @@ import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { messageHash } from './event-messages.ts';
 import type { DayCount } from './day-counts.ts';
 
-/**
- * A refused call as it is stored: shortened, with its ids; for an erased person only the keyed hash. `messageHash`
- * identifies repeats of a call whose messageId is not kept.
- */
+/** A refused call: shortened; for an erased person only the keyed hash. `messageHash` identifies its repeats. */
 export type RefusedCallRow = RefusedCall &
   (
     | { raw: string; people: readonly Person[]; customerHash?: null }
     | { raw: null; people?: never; customerHash: Buffer | null; messageHash?: string | null }
   );
 
-/** Maximum length of a stored messageId. */
 const MESSAGE_ID_LENGTH = 256;
 
-/** Returns the column `subjects` as JSON, since a statement about several calls takes one text for each. */
+/** Returns the column `subjects` as JSON: a statement about several calls takes one text for each. */
 function subjectsOf(people: readonly Person[]): string {
   return JSON.stringify([...new Set(people.map((person) => storable(subjectOf(person))))]);
 }
 
-/**
- * Inserts refused calls, and counts them as a batch. A call that was refused before under the same messageId counts as
- * a duplicate.
- */
+/** Inserts and counts refused calls. One refused before under the same messageId counts as a duplicate. */
 export async function insertRefusedCalls(
   tx: Tx,
   entityId: number,
@@ -46,7 +39,6 @@ export async function insertRefusedCalls(
   await insertCallCounts(tx, entityId, [{ appId, accepted: 0, duplicates: refused.length - kept, refused: kept }]);
 }
 
-/** Inserts refused calls without counting them, and returns how many are new. */
 export async function keepRefusedCalls(
   tx: Tx,
   entityId: number,
@@ -84,10 +76,9 @@ function hashOfMessage(call: RefusedCallRow): string | null {
   return 'messageHash' in call ? (call.messageHash ?? null) : null;
 }
 
-/** A refused call with its app, its shortened JSON and its ids. */
 export type RefusedAppCall = RefusedCall & { appId: number | null; raw: string; people: Person[] };
 
-/** Inserts the refused calls of requests. Of a call that names an erased person, only its reason is stored. */
+/** Inserts the refused calls of requests. Stores only the reason of a call that names an erased person. */
 export async function insertRefusedAppCalls(
   tx: Tx,
   secrets: Secrets,
@@ -141,7 +132,7 @@ async function redactRefusedCalls(
   });
 }
 
-/** A refused call as it is listed; `raw` is null for an erased person. */
+/** `raw` is null for an erased person. */
 export type StoredRefusedCall = Row<
   'refused_calls',
   'id' | 'receivedAt' | 'index' | 'messageId' | 'message' | 'raw',
@@ -180,18 +171,14 @@ export type LiveCall = Row<
   'live_calls',
   'appId' | 'receivedAt' | 'code' | 'message' | 'messageId',
   {
-    /**
-     * `failed`: a trait of an accepted call, shown as its value. `widened`: an attribute's key, which is a String now.
-     */
+    /** `failed`: a trait of an accepted call, shown as its value. `widened`: an attribute's key, now a String. */
     outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
-    /** The call as it came, shortened. */
     call: string;
   }
 >;
 
 export type StoredLiveCall = LiveCall & Row<'live_calls', 'id'>;
 
-/** Maximum number of calls kept for an app. */
 export const MAX_LIVE_CALLS = 100;
 
 /** Inserts the last calls of an entity's apps, except those that name an erased person, and deletes older ones. */
@@ -237,7 +224,7 @@ async function deleteOlder(tx: Tx, entityId: number, appId: number | null): Prom
   );
 }
 
-/** Lists the calls of an app with ids after `after`, newest first, and those without an app if it shares its key. */
+/** Lists an app's calls with ids after `after`, newest first, and those without an app if it shares its key. */
 export async function listLiveCalls(
   db: Queryable,
   entityId: number,
@@ -289,13 +276,9 @@ export async function listCallCounts(
   return rows;
 }
 
-/** The counts of an app's calls in a transaction; `appId` is null for calls without an app. */
 export type AppCallCounts = { appId: number | null; accepted: number; duplicates: number; refused: number };
 
-/**
- * Inserts the counts of a transaction, and in the same statement what it adds to counts of days, which saves a round
- * trip.
- */
+/** Inserts the counts of a transaction and of its days in one statement, which saves a round trip. */
 export async function insertCallCounts(
   tx: Tx,
   entityId: number,

@@ -1,7 +1,4 @@
-/**
- * Crashes, the kinds of errors of an app: finds and counts them with calls, keeps their number bounded, lists and
- * deletes them.
- */
+/** Crashes, the kinds of errors of an app: counts them with calls, and bounds, lists and deletes them. */
 
 import { ERASED } from '../../domain/core/erased.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
@@ -19,10 +16,8 @@ type Crash = {
   firstAt: number;
   lastAt: number;
 };
-/** `title`: as stored. */
 type Found = Row<'crashes', 'id' | 'title'> & { ordinal: number };
 
-/** A crash with its id, and the errors of these calls. */
 type CountedCrash = Crash & { id: number };
 
 /** Finds the crashes of calls, and inserts missing ones. `updateCrashCounts` adds the counts later. */
@@ -59,7 +54,6 @@ export async function findOrInsertCrashes(
   );
 }
 
-/** Replaces titles that name an erased person. */
 async function redactTitles(tx: Tx, secrets: Secrets, entityId: number, crashes: Crash[]): Promise<void> {
   const named = await findErasedTexts(
     tx,
@@ -76,9 +70,7 @@ export function crashOf(crashes: ReadonlyMap<string, CountedCrash>, { appId, eve
   return event?.fingerprint ? (crashes.get(keyOf(appId, event.fingerprint))?.id ?? null) : null;
 }
 
-/**
- * Adds the counts of these calls. Call it last: all errors of a kind share a row, and other transactions wait for it.
- */
+/** Adds the counts of these calls. Call it last: all errors of a kind share a row, on which transactions wait. */
 export async function updateCrashCounts(tx: Tx, entityId: number, crashes: Iterable<CountedCrash>): Promise<void> {
   const counted = [...crashes];
   if (counted.length === 0) return;
@@ -161,19 +153,16 @@ async function insertCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promis
   );
 }
 
-/** Maximum number of crashes of an app; the rarest give way to new ones. */
 const MAX_CRASHES = 10_000;
 
 /** Errors of an app after which this process counts its crashes again. */
 const ERRORS_A_COUNT = 1_000;
 
-/** Errors of each app since the last count. */
 const errorsSince = new WeakMap<Database, Map<number, number>>();
 
 /**
- * Deletes an app's rarest crashes beyond `most`, the oldest of them first. Their errors stay, without a crash. Call it
- * before the transaction that inserts the calls, which must not lock others' rows. An app may exceed the limit until
- * the next count.
+ * Deletes an app's rarest crashes beyond `most`, the oldest first; their errors stay. Runs before the transaction of
+ * the calls, which must not lock others' rows. An app may exceed the limit until the next count.
  */
 export async function deleteExcessCrashes(
   db: Database,
@@ -210,10 +199,7 @@ async function deleteBeyond(db: Database, entityId: number, appId: number, most:
   );
 }
 
-/**
- * Deletes a crash. Its errors stay, without a crash, and the next such error inserts another one. Returns false if the
- * app has no such crash.
- */
+/** Deletes a crash. Its errors stay; the next such error inserts it anew. Returns false for an unknown crash. */
 export async function deleteCrash(
   tx: Queryable,
   entityId: number,
@@ -230,7 +216,6 @@ export async function deleteCrash(
 
 type StoredCrash = Row<'crashes', 'identifier' | 'title' | 'firstSeenAt' | 'lastSeenAt' | 'occurrences'>;
 
-/** Lists the crashes of an app, the one seen last first. */
 export async function listCrashes(
   db: Queryable,
   entityId: number,

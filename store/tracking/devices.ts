@@ -46,15 +46,11 @@ const UNINSTALLED = 'Application Uninstalled';
 /** When the calls set a member; their row has the time unless it is the last call's. */
 const saidByCalls = (column: Member) =>
   `CASE WHEN num_nonnulls(${column}, ${saidAt(column)}) > 0 THEN least(coalesce(${saidAt(column)}, last_seen_at), now()) END`;
-/** When the member in a row `d` was set; null: never. */
 const knownAt = (column: Member) =>
   `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
-/** SQL for whether the calls set a member later than the row did; NULL if they don't set it. */
 const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
 
-/**
- * SQL for whether the calls have a logout of a row `d` after a user token vouched for its user, even with later logins.
- */
+/** SQL for whether the calls log a row `d` out after a user token vouched for its user, even with later logins. */
 const IS_LOGGED_OUT = `EXISTS (SELECT FROM unnest($7::integer[], $8::text[], $9::timestamptz[]) AS logout (app_id, device_id, at)
   WHERE logout.app_id = d.app_id AND logout.device_id = d.device_id AND logout.at >= coalesce(d.verified_at, '-infinity'))`;
 
@@ -67,9 +63,9 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
 
 /**
  * Writes devices and their users; their session heads are locked. Each member has its own time: a late call changes
- * only members that were set before it, and of equal times the last call counts. Another push token, or a logout, ends
- * what a user token vouched for, since the app's key is enough to send them. A time ahead of its receipt counts as the
- * receipt, or a clock ahead would shut out all later calls.
+ * only members set before it; of equal times the last call counts. Another push token, or a logout, ends what a user
+ * token vouched for, since the app's key is enough to send them. A time ahead of its receipt counts as the receipt: a
+ * clock ahead would shut out all later calls.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
@@ -115,7 +111,6 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
   });
 }
 
-/** `isTokenLost`: another device has the push token of these calls. */
 function toRow({ appId, deviceId, calls, placed }: DeviceSubject, isTokenLost: boolean): Record<string, unknown> {
   const last = calls.at(-1)!;
   const row: Record<string, unknown> = {
@@ -150,16 +145,13 @@ function lastLogout({ appId, deviceId, calls }: DeviceSubject) {
 }
 
 type Device = Pick<SubjectCalls, 'appId'> & { deviceId: string };
-/**
- * A device that sent a token, and when. `isVerified`: the app requires verified users, and a user token vouched for the
- * device.
- */
+/** A device that sent a token. `isVerified`: a user token vouched for it, in an app that requires verified users. */
 type Owner = Device & { token: string; saidAt: number; isVerified: boolean };
 
 /**
- * Gives each push token to the device that sent it last, since a phone that was reset or sold has another id, and takes
- * it from the others. No call takes a token from a device for which a user token vouched, in an app that requires that.
- * Returns the keys (`keyOf`) of these devices that don't get their token. Their session heads are locked.
+ * Gives each push token to the device that sent it last, since a phone that was reset or sold has another id. No call
+ * takes a token from an `isVerified` device. Returns the keys (`keyOf`) of these devices that don't get their token.
+ * Their session heads are locked.
  */
 export async function settlePushTokens(
   tx: Tx,
@@ -195,13 +187,13 @@ function keyOf({ appId, deviceId }: Device): string {
   return `${appId} ${deviceId}`;
 }
 
-/** Returns whether a device has the token before another one. Of equal times the last one has it. */
+/** Returns whether a device has the token before another one; for equal times the last one has it. */
 function wins(each: Owner, best: Owner): boolean {
   return best.isVerified === each.isVerified ? each.saidAt >= best.saidAt : each.isVerified;
 }
 
 const CLAIMS = 'unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)';
-/** SQL for whether a row `d` has the token of a claim `g`. Uses the index devices_by_push_token. */
+/** Uses the index devices_by_push_token. */
 const HAS_TOKEN = `d.entity_id = $1 AND d.app_id = g.app_id AND d.push_token = g.token AND d.push_token IS NOT NULL
   AND hashtextextended(d.push_token, 0) = hashtextextended(g.token, 0)`;
 
@@ -214,10 +206,7 @@ function valuesOf(entityId: number, claims: readonly Owner[]): unknown[] {
   ];
 }
 
-/**
- * Returns whether a token is new on its device, or another device has it. Nearly every call repeats its device's own
- * token.
- */
+/** Returns whether any token is new or another device's. Nearly every call repeats its device's own token. */
 async function isAnyDisputed(tx: Tx, entityId: number, claims: readonly Owner[]): Promise<boolean> {
   const {
     rows: [row],
@@ -233,10 +222,7 @@ async function isAnyDisputed(tx: Tx, entityId: number, claims: readonly Owner[])
   return row!.disputed;
 }
 
-/**
- * Number of locks for an entity's tokens: a batch may bring thousands of them, and Postgres has room for a few thousand
- * locks.
- */
+/** Number of locks for an entity's tokens: a batch brings thousands, and Postgres holds a few thousand locks. */
 const TOKEN_LOCKS = 16;
 
 /** Locks tokens in order of the key: two new devices with one token don't see each other otherwise. */
@@ -249,10 +235,7 @@ async function lockTokens(tx: Tx, entityId: number, claims: readonly Owner[]): P
   );
 }
 
-/**
- * Returns the devices with these tokens, once locked. Locks them and the calls' devices in order of the key, as other
- * writers do.
- */
+/** Locks the devices with these tokens, and the calls' devices, in order of the key as other writers do. */
 async function lockOwners(
   tx: Tx,
   entityId: number,
@@ -288,10 +271,7 @@ async function deleteTokens(tx: Tx, entityId: number, owners: readonly Owner[]):
   );
 }
 
-/**
- * Takes a token from the app's other devices, since a user token vouched for this one. Locks devices in order of the
- * key.
- */
+/** Takes a token from the app's other devices: a user token vouched for this one. Locks in order of the key. */
 export async function movePushToken(
   tx: Tx,
   entityId: number,

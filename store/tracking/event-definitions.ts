@@ -1,7 +1,4 @@
-/**
- * Event definitions: the events that an app has sent, with their display names. Inserts new ones with calls, and bounds
- * them.
- */
+/** Event definitions: the events of an app, with their display names. Inserts new ones with calls, and bounds them. */
 
 import type { LogType } from '../../domain/tracking/call.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
@@ -10,14 +7,11 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedCalls, type AppCall } from './app-call.ts';
 
-/** The events of one log type and name. */
 export type EventDefinition = Row<
   'event_definitions',
   'id' | 'logType' | 'name',
   {
-    /** Null: staff have set none. */
     displayName: string | null;
-    /** A key event of the app. */
     goal: boolean;
   }
 > & { labels: string[] };
@@ -35,7 +29,6 @@ const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
       WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
   FROM event_definitions d`;
 
-/** Lists the events without a definition, each once. */
 async function listUndefined(
   db: Queryable,
   entityId: number,
@@ -57,9 +50,9 @@ async function listUndefined(
 }
 
 /**
- * Inserts missing definitions. In an app with `most` of them, each replaces the one that came on the fewest days, of
- * these the oldest: at most `mayReplace`, and none that staff named, labelled or made a key event. Returns how many it
- * replaced. Locks the app until the transaction ends, so that concurrent ones don't exceed the limit.
+ * Inserts missing definitions. In an app with `most`, each replaces the oldest of those seen on the fewest days: at
+ * most `mayReplace`, none that staff named, labelled or made a key event. Returns how many it replaced. Locks the app
+ * until the transaction ends, so that concurrent ones don't exceed the limit.
  */
 export async function insertEventDefinitions(
   tx: Queryable,
@@ -100,9 +93,8 @@ export async function insertEventDefinitions(
 }
 
 /**
- * Deletes definitions that staff never touched, the rarest first: any that came on one day alone, and others only among
- * the first `others`. So a flood of names replaces only its own. Keeps `keys`, which come at this moment, and any that
- * staff touch at this moment.
+ * Deletes definitions that staff never touched, the rarest first: any seen on one day only, others only among the first
+ * `others`, so a flood of names replaces only its own. Keeps `keys`, and any that staff touch at this moment.
  */
 async function deleteLeastSeen(
   tx: Queryable,
@@ -145,10 +137,7 @@ async function updateDaysSeen(
   });
 }
 
-/**
- * Deletes a definition with its labels; the event defines itself anew if it comes again. Returns false if the app has
- * no such definition.
- */
+/** Deletes a definition with its labels; the event may define itself anew. Returns false if it doesn't exist. */
 export async function deleteEventDefinition(
   tx: Queryable,
   entityId: number,
@@ -202,7 +191,7 @@ export async function findEventDefinition(
   );
 }
 
-/** Changes the members that are given, and locks the definition. Returns false if the app has no such definition. */
+/** Changes the given members, and locks the definition. Returns false if the app has no such definition. */
 export async function updateEventDefinition(
   tx: Queryable,
   entityId: number,
@@ -218,7 +207,6 @@ export async function updateEventDefinition(
   return rowCount === 1;
 }
 
-/** Lists the names of an app's events, of one log type or of all. */
 export async function listEventNames(
   db: Queryable,
   entityId: number,
@@ -258,15 +246,13 @@ const KNOWN_FOR_MS = 5 * 60_000;
 /** Maximum number of definitions of an app that this process replaces in that time. */
 const MAX_REPLACED = 500;
 
-/** The known events of an app, by `keyOf`, and how many more definitions it may replace. */
 type KnownDefinitions = { keys: Set<string>; until: number; mayReplace: number };
 
 const seen = new WeakMap<Database, Map<number, KnownDefinitions>>();
 
 /**
- * Inserts definitions of an app's new events, and counts today for known ones, in transactions before the one that
- * inserts the calls, which others would wait for. Costs nothing while this process knows the definitions. Calls of
- * erased people define none. Repeated calls need no check: the first one has defined their events.
+ * Inserts definitions of new events, and counts today for known ones, before the transaction of the calls, which others
+ * would wait for. Calls of erased people define none. Repeated calls need no check: the first one defined their events.
  */
 export async function insertNewDefinitions(
   db: Database,
@@ -297,7 +283,6 @@ export async function insertNewDefinitions(
       { settings: LOOK_UP_BY_KEY },
     );
     known.mayReplace -= replaced;
-    // Some known ones may be replaced now.
     if (replaced > 0) known.keys.clear();
     remember(apps, appId, known, defined);
   }
@@ -320,7 +305,6 @@ async function eventsOfLiving(
   return eventsIn(calls.filter((call) => !erased.has(call)));
 }
 
-/** Returns the events of calls, by `keyOf`, without known ones. */
 function eventsIn(calls: readonly AppCall[], known: ReadonlySet<string> = new Set()): Map<string, EventKey> {
   const keys = new Map<string, EventKey>();
   for (const { event } of calls) {

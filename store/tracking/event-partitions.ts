@@ -1,7 +1,4 @@
-/**
- * Monthly partitions of events, sessions and locations, and retention of data from SDKs: creates partitions before rows
- * come, drops those that no entity needs, and deletes old rows of each entity in short scans.
- */
+/** Monthly partitions of events, sessions and locations, and retention of data from SDKs. */
 
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -22,20 +19,17 @@ const PARTITIONS_LOCK = 5_717_023_442;
 /** Months that ended later than this are never dropped, since retention is at least a month. */
 const SAFE_MS = 27 * DAY_MS;
 
-/** Months whose partitions this process knows. */
 const seen = new WeakMap<Database, Set<Month>>();
 
 const monthOf = (moment: Date | number): Month => new Date(moment).toISOString().slice(0, 7);
 
-/** Returns the start of a month, or of one `monthsLater`. */
 function startOf(month: Month, monthsLater = 0): Date {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + monthsLater));
 }
 
 /**
- * Creates missing partitions for rows of these moments (dates, or milliseconds since 1970), in a transaction of its
- * own. Call it before the transaction that writes the rows. Known months cost nothing; months so old that another
- * process may have dropped them cost a query of the catalogue.
+ * Creates missing partitions for rows of these moments, in its own transaction, before the one that writes the rows.
+ * Known months cost nothing, unless they are so old that another process may have dropped them.
  */
 export async function ensurePartitions(db: Database, moments: Iterable<Date | number>): Promise<void> {
   const known = seenIn(db);
@@ -71,10 +65,7 @@ async function insertMissing(tx: Tx, months: Month[]): Promise<void> {
   for (const partition of await listMissing(tx, months)) await insertPartition(tx, partition);
 }
 
-/**
- * Attaches the partition once it is whole: that takes SHARE UPDATE EXCLUSIVE on the parent, which allows reads and
- * writes.
- */
+/** Attaches the partition once it is whole: that takes SHARE UPDATE EXCLUSIVE on the parent, which lets others work. */
 async function insertPartition(tx: Tx, partition: Partition): Promise<void> {
   const [name, { table, month }] = [nameOf(partition), partition];
   await tx.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL) WITH (fillfactor = ${FILLFACTOR[table]})`);
@@ -91,11 +82,10 @@ const LONG_USE = '1 second';
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Drops partitions whose month ended a day or more before the longest retention of all entities; the day is for calls
- * that are being written. Each drop is a transaction. DROP needs ACCESS EXCLUSIVE on the parent. DETACH CONCURRENTLY
- * would not, but it runs in no transaction, and an interrupted one leaves a table that is neither attached nor
- * detached. So a drop waits a tenth of a second for its lock, and not at all while a long transaction uses the table:
- * the next pass tries again.
+ * Drops partitions whose month ended a day before the longest retention; the day is for calls that are being written.
+ * Each drop is a transaction that needs ACCESS EXCLUSIVE on the parent. DETACH CONCURRENTLY would not, but can't run in
+ * one, and an interrupted one leaves a table neither attached nor detached. So a drop waits 100 ms for its lock, and
+ * not at all while a long transaction uses the table: the next pass tries again.
  */
 async function dropOldPartitions(db: Database, now: Date): Promise<void> {
   for (const partition of await listPartitions(db)) {
@@ -109,7 +99,6 @@ async function dropOldPartitions(db: Database, now: Date): Promise<void> {
   }
 }
 
-/** Returns false if the partition is still needed. */
 async function dropIfOld(tx: Tx, partition: Partition, now: Date): Promise<boolean> {
   const {
     rows: [found],
@@ -128,10 +117,7 @@ async function dropIfOld(tx: Tx, partition: Partition, now: Date): Promise<boole
   return true;
 }
 
-/**
- * Sets the counts of these days to 0, in the transaction that has dropped their partition, with the lock of partitions.
- * Uses the primary key app by app, since everything else waits for this.
- */
+/** Sets the counts of a dropped partition's days to 0. Uses the primary key app by app, since everything else waits. */
 async function deleteDayCounts(tx: Tx, table: CountedTable, from: Date, until: Date): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);
   const ofDays = 'c.entity_id = a.entity_id AND c.app_id = a.id AND c.day >= $1::date AND c.day < $2::date';
@@ -152,7 +138,6 @@ async function lockPartitions(tx: Tx): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [PARTITIONS_LOCK]);
 }
 
-/** Lists all partitions, oldest first. */
 export async function listPartitions(db: Queryable): Promise<Partition[]> {
   const { rows } = await db.query<Partition>(
     `SELECT p.relname AS table, replace(right(c.relname, 7), '_', '-') AS month
@@ -163,7 +148,6 @@ export async function listPartitions(db: Queryable): Promise<Partition[]> {
   return rows;
 }
 
-/** Returns the name of a partition's table. */
 export function nameOf({ table, month }: Partition): string {
   return `${table}_${month.replace('-', '_')}`;
 }
@@ -173,16 +157,12 @@ function seenIn(db: Database): Set<Month> {
   return seen.get(db)!;
 }
 
-/** Maximum number of rows that a transaction looks at. */
 const BATCH = 5_000;
 
 /** Returns whether a pass may continue; called before each transaction. */
 type IsTimeLeft = () => boolean;
 
-/**
- * Deletes old data of SDKs while there is time: partitions that no entity needs, then rows, in short transactions. A
- * later pass continues where this one ended. A pass with nothing to do asks a few small questions.
- */
+/** Deletes old data of SDKs while there is time: partitions without use, then rows. The next pass continues. */
 export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeLeft): Promise<void> {
   await dropOldPartitions(db, now);
   for (const statement of BY_AGE) {
@@ -233,7 +213,6 @@ async function deleteByAge(db: Database, statement: string, now: Date, isTimeLef
 /** The scan, and the last key that it looked at, when the time of a pass was over. */
 type DeletionCursor = { cutOff: string; scan: string; after: string[] };
 
-/** `cutOff`: the start of a UTC day, as Postgres writes it. */
 type EntityToClear = { id: number; cutOff: string; isLongest: boolean };
 
 /** By entity, only in this process: a key may be a person's id. A process that starts anew only looks at more rows. */
@@ -244,9 +223,7 @@ function cursorsIn(db: Database): Map<number, DeletionCursor> {
   return cursors.get(db)!;
 }
 
-/**
- * Lists entities whose cut-off has changed since they were cleared last: once a day, and when the retention changes.
- */
+/** Lists entities whose cut-off has changed since the last clearing: once a day, and after a change of retention. */
 async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToClear[]> {
   return readRows<Row<'entities', 'id'> & { cutOff: string; isLongest: boolean }>(
     await db.query(
@@ -261,8 +238,8 @@ async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToCl
 }
 
 /**
- * Continues where the last pass ended, since a scan over millions of devices that stay would otherwise start anew each
- * time. Returns its cursor if the time is over before the end. Rows of the longest retention go with their partition.
+ * Continues a scan at its cursor, and returns that if the time ends first: a scan over millions of devices that stay
+ * would start anew each time. Rows of the longest retention go with their partition.
  */
 async function clearEntity(
   db: Database,
@@ -328,7 +305,6 @@ type Scan = {
   keys: (readonly [column: string, type: keyof typeof LEAST])[];
   within: string;
   isOld: string;
-  /** Set for a partition, whose rows are counted. */
   counted?: CountedTable;
 };
 
@@ -389,10 +365,7 @@ const SCANS: Scan[] = (
   ] satisfies Omit<Scan, 'name'>[]
 ).map((scan) => ({ name: scan.table, ...scan }));
 
-/**
- * Deletes old rows until the end of the scan, which returns null, or until the time is over, which returns the last
- * key.
- */
+/** Deletes old rows until the scan ends (null), or the time is over (the last key). */
 async function deleteOld(
   db: Database,
   entity: EntityToClear,
@@ -409,10 +382,7 @@ async function deleteOld(
   return after;
 }
 
-/**
- * Deletes the old rows of the next page, and returns its last key, so that no page begins among deleted rows. A row
- * that changes meanwhile is checked again as it is then.
- */
+/** Deletes the next page's old rows, and returns its last key. Checks a row again that changes meanwhile. */
 async function deleteOldOfPage(
   tx: Tx,
   { id, cutOff }: EntityToClear,
@@ -438,12 +408,11 @@ async function deleteOldOfPage(
   return rows[0]?.last ?? null;
 }
 
-/** Maximum number of rows that a transaction folds. */
 const FOLDED_ROWS = 10_000;
 
 /**
- * Folds the rows that transactions added into one row for each app and day, the oldest first. One statement deletes and
- * inserts, so a total always finds one of both. Locks partitions: rows of a dropped partition must not be folded.
+ * Folds rows of counts into one for each app and day. One statement, so that a total always finds one of both. Locks
+ * partitions: rows of a dropped partition must not be folded.
  */
 export async function foldDayCounts(db: Database, isTimeLeft: () => boolean, batch = FOLDED_ROWS): Promise<void> {
   while (isTimeLeft()) {

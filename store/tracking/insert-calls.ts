@@ -1,7 +1,4 @@
-/**
- * Inserts the calls of requests in one transaction: events, locations, sessions, devices, crashes, aliases, traits,
- * receipts.
- */
+/** Inserts the calls of requests, and all that they say, in one transaction. */
 
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -32,16 +29,11 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { OF_ANY_APP } from '../gdpr/rows-of-people.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 
-/** The settings of the transaction in which `insertCalls` runs. */
 export const INSERT_CALLS = { settings: LOOK_UP_BY_KEY };
 
-/**
- * Maximum number of aliases of a user, and of an earlier id, since an app's key could write any number. Refused ones
- * don't count.
- */
+/** Maximum number of aliases of a user, and of an earlier id: an app's key could write any number. */
 const MAX_ALIASES = 100;
 
-/** Why the store refuses a well-formed call. */
 export const STORE_REFUSALS = {
   erased: 'this person was erased',
   too_many_aliases: `an id may have at most ${MAX_ALIASES} aliases: staff can refuse those that are wrong`,
@@ -51,13 +43,10 @@ export type CallOutcome = 'accepted' | 'duplicate' | keyof typeof STORE_REFUSALS
 
 /**
  * Inserts calls of one or several requests, and returns their outcomes in order. Refuses a call of an erased person,
- * and keeps only its reason; also an alias beyond an id's limit, which it keeps as it came.
- *
- * Runs in the caller's transaction (`write` with INSERT_CALLS), which holds the entity (`holdEntity`). The number of
- * statements does not depend on the number of calls. Before it the caller creates the partitions of all `happenedAt`
- * (`ensurePartitions`), new attributes (`insertNewAttributes`) and new event definitions (`insertNewDefinitions`);
- * after the commit it wakes the feed. Rows that other transactions may lock are locked table by table in order of the
- * key, so transactions never wait for each other in a circle.
+ * keeping only its reason, and an alias beyond an id's limit, which it keeps as it came. Runs in a transaction with
+ * INSERT_CALLS that holds the entity (`holdEntity`). Before it the caller creates partitions (`ensurePartitions`),
+ * attributes (`insertNewAttributes`) and event definitions (`insertNewDefinitions`); after it the caller wakes the
+ * feed. Locks table by table in order of the key, so transactions never wait in a circle.
  */
 export async function insertCalls(
   tx: Tx,
@@ -185,10 +174,8 @@ function countByDay(calls: readonly AppCall[], subjects: readonly PlacedSubject[
   return [...counts.values()];
 }
 
-/** Characters of COPY's text in a message. */
 const PIECE_LENGTH = 60_000;
 
-/** Copies the events of calls. `crashes` returns the id of a call's crash. */
 async function copyEvents(
   tx: Tx,
   entityId: number,
@@ -278,7 +265,6 @@ function isAlias(call: AppCall): call is AliasCall {
   return call.previousId !== null && call.userId !== null && call.previousId !== call.userId;
 }
 
-/** Returns the aliases beyond MAX_ALIASES, in order of the calls. */
 async function findExcessAliases(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<Set<AppCall>> {
   const aliases = calls.filter(isAlias);
   if (aliases.length === 0) return new Set();
@@ -304,10 +290,7 @@ async function findExcessAliases(tx: Tx, entityId: number, calls: readonly AppCa
   return new Set(aliases.filter((call) => excess.has(keyOf(call))));
 }
 
-/**
- * Inserts the aliases of calls. An alias is `witnessed` if only the calling device knew the earlier id: any other claim
- * of an id in use may be false (docs/gdpr.md, "Whose word links ids").
- */
+/** Inserts aliases. `witnessed`: only the calling device knew the earlier id (docs/gdpr.md, "Whose word links ids"). */
 async function insertUserAliases(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<void> {
   const aliases = [
     ...new Map(

@@ -19,18 +19,15 @@ import { insertLiveCalls } from './call-reports.ts';
 /** Maximum number of attributes that a System of Records gets by itself; the feed ignores values of further keys. */
 const MAX_ATTRIBUTES = 500;
 
-/** Maximum size of a feed request, which one transaction merges. */
 const REQUEST_VALUES = 3_000;
 const REQUEST_LENGTH = 4 * 1024 ** 2;
 
-/** The values of each key of a System of Records in their order, and the app of their calls. */
 type GivenKeys = { appId: number; values: Map<string, unknown[]> };
 
 /**
- * Creates the attributes of an app's new keys, each with the type of its first value. Until staff define an attribute,
- * the first value of another type makes it a String. Runs in transactions of its own, before the one that inserts the
- * calls: its lock waits for merges, and calls should not wait with it. Calls of erased people change nothing. Repeated
- * calls need no check: the first one has created their attributes.
+ * Creates the attributes of new keys, each with the type of its first value; until staff define it, the first value of
+ * another type makes it a String. Runs before the transaction of the calls, which should not wait with its lock for
+ * merges. Calls of erased people change nothing. Repeated calls need no check: the first one created their attributes.
  */
 export async function insertNewAttributes(
   db: Database,
@@ -94,10 +91,7 @@ async function changesAny(db: Queryable, entityId: number, sorId: number, { valu
 
 const CAN_WIDEN = `is_guessed AND value_type NOT IN ('String', 'Set')`;
 
-/**
- * Returns whether any attribute became a String, which the audit log and the live list show. Needs the lock of the
- * rules.
- */
+/** Returns whether any attribute became a String, for the audit log and the live list. Needs the lock of the rules. */
 async function widenTypes(
   tx: Tx,
   secrets: Secrets,
@@ -221,7 +215,6 @@ function typeKey(sorId: number, key: string): string {
   return `${sorId} ${key}`;
 }
 
-/** Collects values for one System of Records, cut into requests. */
 class RequestBodies {
   readonly #sorId: number;
   readonly #appId: number;

@@ -5,7 +5,6 @@ import type { Queryable } from '../core/database.ts';
 import { idsOf } from '../gdpr/people-keys.ts';
 import { type Person, personKey } from '../gdpr/tombstones.ts';
 
-/** An app in which a customer was seen, its SDK System of Records, and the devices. */
 export type Application = { appIdentifier: string; sorIdentifier: string; deviceIds: string[] };
 
 /** Maximum number of listed devices of a customer, those seen last. */

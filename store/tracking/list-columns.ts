@@ -3,10 +3,7 @@
 import { isoOfDevice } from '../core/iso-time.ts';
 import { foregroundSeconds } from './sessions.ts';
 
-/**
- * SQL of the reference's fields over rows `r`, for lists and files alike. Instants are timestamptz. Fields in which the
- * two differ, such as an app's identifier, are not here.
- */
+/** SQL of the reference's fields over rows `r`, for lists and files; fields in which the two differ are not here. */
 export const EVENT_COLUMNS = {
   event_id: 'r.id::text',
   log_type: 'r.log_type',
@@ -81,7 +78,7 @@ export const DEVICE_COLUMNS = {
   updated_at: 'r.received_at',
 };
 
-/** Returns a join with the users of a device, aggregated as given. Uses the key of device_users. */
+/** Uses the key of device_users. */
 export function usersOfDevice(aggregated: string): string {
   return `CROSS JOIN LATERAL (
     SELECT ${aggregated} AS users FROM device_users u
@@ -97,7 +94,7 @@ export function sessionsOfDevice(since: string): string {
     WHERE s.entity_id = r.entity_id AND s.subject = 'd' || r.device_id AND s.app_id = r.app_id) had`;
 }
 
-/** Returns a join with the errors on a device since then. Uses events_by_device. */
+/** Uses events_by_device. */
 export function crashesOfDevice(since: string): string {
   return `CROSS JOIN LATERAL (
     SELECT CASE r.number_of_crashes WHEN 0 THEN 0 ELSE (

@@ -1,6 +1,4 @@
-/**
- * Locations of personal data in what SDKs send: devices and their users, sessions, events, positions, crashes, calls.
- */
+/** Locations of personal data in what SDKs send. */
 import { ERASED } from '../../domain/core/erased.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { hashOfNamed, namedIn } from '../gdpr/named-in.ts';
@@ -96,26 +94,17 @@ const OWN = `SELECT ${deviceKey} FROM devices AS d
     SELECT FROM device_users u
     WHERE u.entity_id = $1 AND u.app_id = d.app_id AND u.device_id = d.device_id AND u.user_id <> ALL ($2::text[])))`;
 
-/**
- * Devices that they used last, by devices_by_user; by device_users_by_user if a device had a present user before a last
- * one.
- */
+/** Devices they used last: devices_by_user; device_users_by_user if a present user preceded a last one. */
 const NAMING = `SELECT ${deviceKey} FROM devices WHERE entity_id = $1 AND last_user_id = ANY ($2)
   UNION SELECT d.app_id, d.device_id FROM device_users AS u
     JOIN devices AS d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
       AND u.user_id IN (d.last_user_id, d.current_user_id)
     WHERE u.entity_id = $1 AND u.user_id = ANY ($2)`;
 
-/**
- * Devices with a push token of the people. Another person's device may have one: it was handed on, or sent by mistake.
- * Reads all devices of the entity.
- */
+/** Devices with their push token, also others' (handed on, or sent by mistake). Reads all devices of the entity. */
 const WITH_THEIR_TOKEN = 'devices WHERE entity_id = $1 AND push_token = ANY ($2::text[])';
 
-/**
- * Keeps the times of emptied columns, so that an earlier call that arrives late does not restore a value, or log in
- * another user.
- */
+/** Keeps the times of emptied columns, so that an earlier call that arrives late restores nothing. */
 const timesOf = (...columns: Parameters<typeof saidAt>[0][]) =>
   columns
     .map(
@@ -146,8 +135,7 @@ const devices: PersonalDataLocation = {
   ...devicesOfPeople,
   async count(deps, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
-    // An app's key is enough to send a person's token for another device again and again: later ones do not hold up the
-    // erasure.
+    // An app's key is enough to send a person's token again and again: later ones do not hold up the erasure.
     const withToken =
       tokens.length === 0
         ? 0
@@ -158,8 +146,7 @@ const devices: PersonalDataLocation = {
           ]);
     return (await devicesOfPeople.count(deps, entityId, people)) + withToken;
   },
-  // A device that another person uses, or that is not theirs, loses its last user, the place, and the push token that
-  // came with that user. Its next call says them again.
+  // A device that is another's too, or not theirs, loses last user, place and their push token until its next call.
   async erase(deps, entityId, people) {
     const parameters = rowIdsOf(entityId, people);
     const deleted = await changeFound(
@@ -200,9 +187,7 @@ const devices: PersonalDataLocation = {
   },
 };
 
-/**
- * Uses the index device_users_by_user. Other users of a person's device are not theirs, unless the device itself asks.
- */
+/** Uses device_users_by_user. Other users of a person's device are not theirs, unless the device itself asks. */
 const deviceUsers = rowsOfPeople({
   name: 'device_users',
   key: 'app_id, device_id, user_id',

@@ -1,6 +1,4 @@
-/**
- * Sessions: puts calls into sessions under the lock of each subject's latest one (`session_heads`), and writes them.
- */
+/** Sessions: puts calls into sessions under the lock of each subject's latest one (`session_heads`). */
 
 import type { CallContext } from '../../domain/tracking/call.ts';
 import { placeCalls, reachOf, type SessionWindow } from '../../domain/tracking/session-windows.ts';
@@ -15,14 +13,11 @@ import {
   timestamp,
 } from './app-call.ts';
 
-/** A range in which a subject's sessions begin, in milliseconds, both ends included. `ordinal` is the caller's. */
 type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
 
-/** Returns SQL for a session's whole seconds in the foreground. */
 export const foregroundSeconds = (alias: string): string =>
   `greatest(floor(extract(epoch FROM ${alias}.ended_at - ${alias}.started_at))::bigint - ${alias}.background_seconds, 0)`;
 
-/** Columns that the first call with a value sets. */
 const CONTEXT = {
   app_version: 'appVersion',
   sdk_version: 'sdkVersion',
@@ -92,9 +87,8 @@ const LEAD = `UPDATE session_heads h
   WHERE h.entity_id = g.entity_id AND h.app_id = g.app_id AND h.subject = g.subject`;
 
 /**
- * Inserts new sessions, extends the others, and updates the subjects' heads, which are locked. Returns the extended
- * ones that no longer exist. Extending fills empty columns; the user is the last one seen. It is one statement, since
- * between two of them the session waits for this process.
+ * Inserts new sessions, extends others, and updates the locked heads. Returns extended ones that no longer exist.
+ * Extending fills empty columns; the user is the last one seen. One statement: between two the session waits for us.
  */
 async function upsertSessions(
   tx: Tx,
@@ -169,7 +163,6 @@ type SessionRow = {
   backgrounded_at: Date | null;
 };
 
-/** A subject's latest session, null before its first, and an id for a new session. */
 type SessionHead = { latest: SessionWindow | null; freshId: number };
 
 type HeadRow = { ordinal: number; fresh_id: number; added: number } & (Omit<SessionRow, 'ordinal'> | { id: null });
@@ -178,9 +171,9 @@ type HeadRow = { ordinal: number; fresh_id: number; added: number } & (Omit<Sess
 const NO_SESSION = 0;
 
 /**
- * Locks the subjects' heads until the transaction ends, so that no other transaction changes their sessions or devices,
- * and returns them in order. The upsert locks all heads in order of the key, also where it then updates nothing. FOR NO
- * KEY UPDATE then reads each as it is after the lock, not as it was when the statement began.
+ * Locks the subjects' heads until the transaction ends, and so their sessions and devices; returns them in order. The
+ * upsert locks all heads in order of the key, even if it updates nothing. FOR NO KEY UPDATE then reads each as it is
+ * after the lock, not as it was when the statement began.
  */
 async function lockSessionHeads(tx: Tx, entityId: number, subjects: SubjectCalls[]): Promise<SessionHead[]> {
   const { rows } = await tx.query<HeadRow>({
@@ -247,10 +240,7 @@ function toWindow(row: Omit<SessionRow, 'ordinal'>): SessionWindow {
   };
 }
 
-/**
- * Puts each call into a session. Locks the subjects' heads until the transaction ends, so that no other transaction
- * changes their sessions or devices.
- */
+/** Puts each call into a session. Locks heads, and so sessions and devices, until the transaction ends. */
 export async function placeInSessions(
   tx: Tx,
   entityId: number,
@@ -286,7 +276,6 @@ async function giveIds(tx: Tx, subjects: PlacedSubject[], heads: SessionHead[]):
   for (const [at, session] of without.entries()) session.id = ids[at]!;
 }
 
-/** Inserts sessions again that were erased meanwhile. */
 async function beginAnew(tx: Tx, entityId: number, gone: PlacedSession[], subjects: PlacedSubject[]): Promise<void> {
   const ids = await drawSessionIds(tx, gone.length);
   for (const [at, placed] of gone.entries()) {
@@ -322,9 +311,7 @@ async function findKnown(
   return known;
 }
 
-/**
- * Returns in which ranges sessions begin that calls before the latest session may fall into; merges overlapping ranges.
- */
+/** Returns ranges in which sessions of calls before the latest session begin; merges overlapping ones. */
 function reachesBefore({ appId, subject, calls }: SubjectCalls, head: SessionWindow, ordinal: number): Reach[] {
   const reaches: Reach[] = [];
   for (const { happenedAt, sessionTimeout } of calls) {
@@ -351,7 +338,6 @@ function placeSubject(subject: SubjectCalls, known: SessionWindow[]): PlacedSubj
   return { ...subject, latest: sessions.at(-1)!, placed: [...bySession.values()] };
 }
 
-/** Returns the last value that is not null, or null. */
 function lastOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
   for (let at = calls.length - 1; at >= 0; at -= 1) {
     const value = read(calls[at]!);
@@ -360,7 +346,6 @@ function lastOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null)
   return null;
 }
 
-/** Returns the first value that is not null, or null. */
 function firstOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
   for (const call of calls) {
     const value = read(call);

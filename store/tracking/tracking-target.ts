@@ -4,29 +4,23 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** An app of a key, with the facts that its calls need. */
 export type KeyedApp = Row<'apps', 'entityId' | 'identifier' | 'packageName' | 'appType' | 'sessionTimeout'> & {
   appId: number;
   sorId: number;
   timezone: string;
 };
 
-/** At least one app. */
 export type TrackingTarget = EntityFacts & { entityId: number; apps: [KeyedApp, ...KeyedApp[]] };
 
 type EntityFacts = { globalSorId: number | null; retentionMonths: number };
 
-/**
- * Finds the apps with this key, not revoked, of an active entity, in order of their ids. No other entity ever gets a
- * used value, so data of old SDKs never reaches another entity.
- */
+/** Finds the apps with this key, not revoked, of an active entity, by id. No other entity ever gets a used value. */
 export async function findTrackingTarget(
   db: Queryable,
   secrets: Secrets,
   writeKey: string,
 ): Promise<TrackingTarget | null> {
-  // Both statements are planned once a session, since each request of an SDK runs them. Uses the primary key of
-  // key_lookups, then app_api_keys_by_value.
+  // Planned once a session: each request of an SDK runs both. Uses the keys of key_lookups, then app_api_keys_by_value.
   const [first, ...others] = readRows<KeyedApp>(
     await db.query({
       name: 'find-apps-by-key',
