@@ -3,7 +3,7 @@
 import type { DayPeriod } from '../../domain/analytics/day-period.ts';
 import { type Database, read } from '../core/database.ts';
 
-/** Counts of the events of one log type and name: by day, in epoch seconds of its midnight, and of sessions in all. */
+/** Counts by day, in epoch seconds of its midnight, and of sessions in all. */
 export type EventHits = { days: Map<number, number>; sessions: number };
 
 /** Returns counts by `hitsKey`. Costs grow with the events of the period. */

@@ -1,7 +1,6 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** A segment or open campaign whose filters name something. */
 export type FilterUser = Row<'segments', 'identifier' | 'name'> & { kind: 'segment' | 'campaign' };
 
 /** Lists at most `limit` users of a segment or campaign by an identifier. Reads all filters of the entity. */

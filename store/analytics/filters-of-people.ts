@@ -1,7 +1,4 @@
-/**
- * Values of filters and of funnels' steps that mean a person: an erasure removes them, fails filters that would then
- * find more people, and lists the values that it leaves.
- */
+/** Values of filters and of funnels' steps that mean a person: erases them, or lists the values that stay. */
 import {
   type FilterValue,
   idTypeOfKey,
@@ -34,14 +31,10 @@ type Filtered = FilterTable & {
   otherColumns: string;
   holds: string;
   erasedBy: string;
-  /** Called with the rows whose filters change. */
   changed?: (tx: Tx, entityId: number, ids: readonly number[]) => Promise<void>;
 };
 
-/**
- * Values in filters and steps of funnels. Erasure removes those that mean a person (`meaningOf`). The rest stays, and
- * is listed in the request and the receipt (`recordKeptValues`).
- */
+/** Values in filters and steps of funnels. Erases those that mean a person (`meaningOf`), and reports the rest. */
 export function filtersOfPeople<const D extends Filtered>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
 export function filtersOfPeople({ name, column, otherColumns, holds, erasedBy, changed }: Filtered): ErasingLocation {
   const foundBy = 'a value that equals the id, if it [means the person](#values-of-filters)';
@@ -114,14 +107,12 @@ async function removeValues(
   return changed.map(({ id }) => id);
 }
 
-/** A table with the columns `id` and `identifier` and a column of filters, or of steps of funnels. */
 type FilterTable = { name: string; column: 'filters' | 'steps' };
 
 type StoredRow = { id: number; identifier: string; stored: StoredFilters };
 
 const PAGE = 100;
 
-/** Yields the entity's rows with filters, along the primary key. */
 async function* listFilterPages(
   db: Queryable,
   { name, column }: FilterTable,
@@ -141,8 +132,8 @@ async function* listFilterPages(
 }
 
 /**
- * Returns a rule for the values that mean one of the people. Under a key that holds ids by its name: ids of that type.
- * Under other keys: confirmed ids, if they are distinctive or staff marked the attribute as an identifier. So `FR` as a
+ * Returns a rule for values that mean one of the people: under a key that holds ids by its name, ids of that type;
+ * under others, confirmed ids that are distinctive, or if staff marked the attribute as an identifier. So `FR` as a
  * country stays when the user FR is erased.
  */
 async function meaningOf(
@@ -161,7 +152,6 @@ async function meaningOf(
   };
 }
 
-/** Returns the ids of people, each with its type before it. */
 function idsWithTypes(people: readonly KnownBy[]): Set<string> {
   return new Set(people.map(({ customerType, customerId }) => `${customerType} ${customerId}`));
 }
@@ -197,9 +187,7 @@ async function listIdentifierAttributes(db: Queryable, entityId: number): Promis
 type StoredSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'failure', { filters: SegmentFilters }>;
 type StoredFunnel = Row<'funnels', 'identifier' | 'name', { steps: FunnelStep[] }>;
 
-/**
- * Returns why filters find no person: an erasure widened them, or a segment or funnel that they name. Null if none did.
- */
+/** Returns why filters find no person: an erasure widened them, or a segment or funnel that they name; else null. */
 export async function findErasureFailure(
   db: Queryable,
   entityId: number,
@@ -278,13 +266,11 @@ async function listErasedFunnels(
   );
 }
 
-/** Only filters with one of these members can be changed by an erasure. */
 const CHANGED_BY = ['values_erased', 'segment_identifiers', 'funnel_identifier'];
 
 /**
- * Fails segments, and open launched campaigns, whose filters would find more people since a value was removed; cancels
- * what the campaigns have not sent. A draft gets the reason why it can't be launched. The caller has locked the
- * entity's segments.
+ * Fails segments, and open launched campaigns, whose filters would find more people, and cancels their unsent messages.
+ * A draft gets the reason why it can't be launched. The caller has locked the entity's segments.
  */
 async function failWidened(tx: Tx, entityId: number): Promise<void> {
   const segments = readRows<StoredSegment>(
@@ -368,12 +354,9 @@ const TABLES = [
   { name: 'funnels', column: 'steps' },
 ] as const;
 
-/** Maximum number of objects and keys that a receipt lists. */
 const MAX_KEPT_VALUES = 200;
 
-/**
- * Lists which objects hold such values, and under which key, at most MAX_KEPT_VALUES. A key that holds an id is null.
- */
+/** Lists the objects that hold such values, and under which key; a key that holds an id is null. */
 export async function listKeptValues(
   db: Queryable,
   entityId: number,

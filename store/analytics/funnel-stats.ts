@@ -8,14 +8,11 @@ import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import type { DetailPairs, StepEvent } from '../../domain/analytics/funnel.ts';
 import { personSql } from './people.ts';
 
-/** A funnel with the ids of its apps. */
 export type FunnelQuery = {
-  /** Each event that counts, once. */
   events: readonly (Omit<StepEvent, 'appId'> & { appId: number })[];
   /** The objects of each step, one of which the detail must hold; an empty list: any detail; null: no event matches. */
   details: readonly (readonly DetailPairs[] | null)[];
   from: Date;
-  /** Not included. */
   until: Date;
   maxSeconds: number;
   aliases: boolean;
@@ -24,7 +21,6 @@ export type FunnelQuery = {
   breakdown: Breakdown | null;
 };
 
-/** A property of the event, or a current field of its device. */
 export type Breakdown = { detail: string } | { device: BreakdownField };
 
 const DEVICE_FIELDS = {
@@ -39,19 +35,14 @@ const DEVICE_FIELDS = {
 export type BreakdownField = keyof typeof DEVICE_FIELDS;
 export const BREAKDOWN_FIELDS = Object.keys(DEVICE_FIELDS) as BreakdownField[];
 
-/** One of the parts into which people are divided, by a hash of their key. */
 type Shard = { number: number; of: number };
 
 /** Adds a value as a parameter of the statement, `$2` or later. */
 export type AddParameter = (value: unknown) => string;
 
-/**
- * `with`: common table expressions. `person`, with `joins`: the person of an event `e`. `mayCount`: false for events of
- * people that are left out, if the event alone shows it.
- */
+/** `person`, with `joins`: of an event `e`. `mayCount`: false if the event alone shows that its person is left out. */
 type StatementParts = { with: string; joins: string; person: string; mayCount: string };
 
-/** Returns the parameters of a statement whose $1 is the entity. */
 export function parameters(): { values: unknown[]; add: AddParameter } {
   const values: unknown[] = [];
   return { values, add: (value) => `$${values.push(value) + 1}` };
@@ -103,11 +94,11 @@ function countedSql(
 }
 
 /**
- * Returns SQL for chains through the first `depth` steps. `levels` has a row for each event that counts, with `p<k>`:
- * the start of the chain that completes step k there, or null. A chain that starts later leaves more time, so each
- * level takes the latest start of an earlier row of the person at the level before (`q<k-1>`): this finds every
- * completion that any chain reaches. `p<k>` never falls along a person's rows, so the first completion has the least.
- * All levels need rows by person, time and id, so one sort serves them and `GROUP BY hash, person`.
+ * Returns SQL for chains through the first `depth` steps. In each row of `levels`, `p<k>` is the start of the chain
+ * that completes step k there, or null. A later start leaves more time, so each level takes the latest start of an
+ * earlier row at the level before (`q<k-1>`): this finds every completion. `p<k>` never falls along a person's rows, so
+ * the first completion has the least. All levels need rows by person, time and id: one sort serves them and `GROUP BY
+ * hash, person`.
  */
 function funnelSql(
   query: FunnelQuery,
@@ -122,14 +113,11 @@ function funnelSql(
   return { ...parts, levels: levelsSql(counted, depth, limit, isBroken) };
 }
 
-/** People who completed a step, or only the step before it (from 1). */
 export type StepOutcome = { step: number; outcome: 'completed' | 'dropped' };
 
 const EVERYBODY: Shard = { number: 0, of: 1 };
 
-/**
- * Returns a query for the people with this outcome, each once, as `person`: the key from `personSql`. $1 is the entity.
- */
+/** Returns a query for the people with this outcome, each once, as `person` of `personSql`. $1 is the entity. */
 export function funnelPeopleSql(query: FunnelQuery, { step, outcome }: StepOutcome, add: AddParameter): string {
   const { with: tables, levels } = funnelSql({ ...query, breakdown: null }, step + 1, EVERYBODY, add);
   const completed = outcome === 'completed' ? `count(p${step}) > 0` : `count(p${step - 1}) > 0 AND count(p${step}) = 0`;
@@ -148,7 +136,6 @@ function maskOf({ steps, breaksAfter }: Pick<StepEvent, 'steps' | 'breaksAfter'>
 
 const bit = (number: number) => `(1::bigint << ${number})`;
 
-/** Removes steps whose details the event lacks. */
 function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   return details.reduce((mask, objects, step) => {
     if (objects === null) return `(${mask} & ~${bit(step)})`;
@@ -158,7 +145,6 @@ function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   }, 'k.mask');
 }
 
-/** Returns SQL for whether an event's detail matches one of these objects. */
 export function detailsSql(objects: readonly DetailPairs[], add: AddParameter): string {
   const any = objects.map(
     (pairs) =>
@@ -200,7 +186,6 @@ function shardCondition({ number, of }: Shard, oneIn: number): ((person: string)
 
 const EARLIER = `w AS (PARTITION BY hash, person ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;
 
-/** `isBroken`: returns whether events break chains after a step. */
 function levelsSql(counted: string, depth: number, limit: string, isBroken: (step: number) => boolean): string {
   let rows = `SELECT *, row_number() OVER (PARTITION BY hash, person ORDER BY at, id) AS n, CASE WHEN mask & 1 <> 0 THEN at END AS p0
     FROM (${counted}) counted`;
@@ -219,12 +204,9 @@ function levelsSql(counted: string, depth: number, limit: string, isBroken: (ste
 
 /** The people who completed a step: their number, their seconds since step 0 in all, and when the last one did. */
 export type StepTotal = { people: number; seconds: number; lastAt: Date | null };
-/** Totals of one value of the breakdown, or of all people. */
 type FunnelTotals = { property: string | null; steps: StepTotal[] };
-/** Events of a kind after a step. */
 type Followed = Row<'events', 'appId' | 'logType' | 'name'> & { people: number; seconds: number };
 
-/** Maximum number of values of a breakdown. */
 export const MAX_PROPERTIES = 1_000;
 
 /** Number of a person's events that come as one value; those of a person with more, mostly a robot, come one by one. */
@@ -234,9 +216,9 @@ const PEOPLE_PER_PAGE = 100;
 const EVENTS_PER_PAGE = 10_000;
 
 /**
- * Counts the people who completed each step; null if the property has too many values. Postgres sorts the events and
- * returns each person's: its window functions would take half of its time to find the chains. At most `maxEventsAtOnce`
- * of a person are in memory.
+ * Counts the people who completed each step; null if the property has too many values. Postgres sorts each person's
+ * events, but its window functions would take half of its time to find the chains. At most `maxEventsAtOnce` of a
+ * person are in memory.
  */
 export async function countFunnel(
   db: Database,
@@ -318,7 +300,6 @@ function followAll(chains: FunnelChains, events: Buffer): FunnelChains {
 /** `timestamptz_send` counts from here. */
 const EPOCH_MS = Date.UTC(2000, 0);
 
-/** Adds up completions by value of the property. */
 class FunnelCounts {
   readonly #rules: ChainRules;
   readonly #byProperty = new Map<string | null, { people: number; micros: number; last: number }[]>();
@@ -333,7 +314,6 @@ class FunnelCounts {
   }
 
   add(property: string | null, { completions }: FunnelChains): void {
-    // There are too many values already.
     if (completions[0] === null || this.#byProperty.size > MAX_PROPERTIES) return;
     const steps = this.#stepsOf(property);
     for (const [step, completion] of completions.entries()) {
@@ -354,7 +334,6 @@ class FunnelCounts {
     return steps;
   }
 
-  /** Returns the totals; null if there are too many values. */
   totals(): FunnelTotals[] | null {
     if (this.#byProperty.size > MAX_PROPERTIES) return null;
     return [...this.#byProperty]
@@ -370,10 +349,7 @@ class FunnelCounts {
   }
 }
 
-/**
- * Counts, for each kind of event in the apps `followed`, the people who had one after completing the step for the first
- * time, and the seconds to the first such event. Kinds of most people come first.
- */
+/** Counts, by kind of event, people with one after they first completed the step, and the seconds; most first. */
 export async function exploreFunnel(
   db: Database,
   entityId: number,
@@ -417,10 +393,9 @@ export async function exploreFunnel(
 const SHARDS = 2;
 export const FUNNEL_TIMEOUT_MS = 120_000;
 /**
- * Each session sorts the rows of its people once; the planner's parallel plans sort them elsewhere. It can't know how
- * many devices have one user: it would sort all events to join them, or, for a small app beside a large one, compare
- * each event with each device (100,000 events took 26 s, now 0.3 s). A running timeout can't be moved, only ended and
- * begun again.
+ * Settings by which each session sorts its people's rows once; parallel plans sort them elsewhere. The planner can't
+ * know how many devices have one user: it would sort all events to join them, or compare each event of a small app with
+ * each device (100,000 events took 26 s, now 0.3 s). A running timeout can't be moved, only ended and begun again.
  */
 const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = ${FUNNEL_TIMEOUT_MS};
   SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = off; SET LOCAL cursor_tuple_fraction = 1;
@@ -453,7 +428,6 @@ async function inShards(
     );
     failed = false;
   } finally {
-    // Ends sessions that still compute.
     await Promise.all(
       sessions.map(async (session) => {
         if (failed) session.release(true);

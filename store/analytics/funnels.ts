@@ -77,7 +77,6 @@ export async function lockFunnel(tx: Queryable, entityId: number, identifier: st
   );
 }
 
-/** Archives a funnel, or restores it. */
 export async function updateFunnelArchived(
   tx: Queryable,
   entityId: number,
@@ -91,7 +90,6 @@ export async function updateFunnelArchived(
   );
 }
 
-/** Stores that its labels changed. */
 export async function touchFunnel(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('UPDATE funnels SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }

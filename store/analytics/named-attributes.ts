@@ -5,7 +5,6 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { listReached } from './filters-of-people.ts';
 
-/** `sor`: the identifier of its System of Records. */
 type NamedAttribute = Row<'customer_attributes', 'key' | 'isSensitive'> & { sor: string };
 
 /** Lists the attributes in filters, also through named segments and campaigns, each once. */
@@ -60,7 +59,6 @@ async function listAllFilters(
   return all;
 }
 
-/** Stands for all campaigns. */
 const ALL = '*';
 
 async function listFiltersOfCampaigns(

@@ -13,11 +13,9 @@ type PersonSql = { with: string[]; joins: string; person: string; unjoined: stri
  * if exactly one is confirmed.
  */
 export function personSql(apps: string, { aliases = false } = {}): PersonSql {
-  // The only user of a device; NULL: several.
   const onlyUsers = `only_users AS MATERIALIZED (
     SELECT app_id, device_id, CASE WHEN count(*) = 1 THEN min(user_id) END AS user_id FROM device_users
     WHERE entity_id = $1 AND app_id = ANY (${apps}) GROUP BY app_id, device_id)`;
-  // An event with a user has no key, and is not looked up.
   const joinUser = `LEFT JOIN only_users o ON o.app_id = e.app_id AND o.device_id = CASE WHEN e.user_id IS NULL THEN e.device_id END`;
   if (!aliases) {
     const person = `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`;
@@ -32,13 +30,12 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
   };
 }
 
-/** Maximum number of aliases in a row. */
 const MAX_HOPS = 10;
 
 /**
- * SQL for whether an alias `u` counts in analytics, and so for messages: staff confirmed it, or a device that alone
- * used the earlier id said so, and that id is no customer. In an app that requires verified users a device's word is
- * not enough: its key can invent devices.
+ * SQL for whether an alias `u` counts in analytics: staff confirmed it, or a device that alone used the earlier id said
+ * so, and that id is no customer. In an app that requires verified users a device's word is not enough: its key can
+ * invent devices.
  */
 const IS_VOUCHED_FOR = `(u.decision = 'confirmed' OR ${COUNTS('u')} AND NOT ${IS_CUSTOMER}
   AND NOT EXISTS (SELECT FROM apps p WHERE p.entity_id = $1 AND p.id = u.app_id AND p.verified_users))`;
@@ -59,15 +56,14 @@ export function aliasesSql(apps: string): string {
     SELECT DISTINCT ON (app_id, previous_id) app_id, previous_id, user_id FROM chains ORDER BY app_id, previous_id, hops DESC)`;
 }
 
-/** An earlier id, and the app that says so. */
 export type EarlierId = { appId: number; id: string };
 
 /** Maximum number of earlier ids, far above real ones: an app's key could write any number. */
 const MAX_EARLIER_IDS = 1_000;
 
 /**
- * Lists the ids that became this user, also through others, for staff: each within an app that names one user only, and
- * not refused by staff. Uses user_aliases_by_user and the primary key of user_aliases.
+ * Lists ids that became this user, also through others, for staff: within an app that names one user, not refused by
+ * staff. Uses user_aliases_by_user and the primary key of user_aliases.
  */
 export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
   const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (
@@ -87,9 +83,7 @@ export async function listEarlierIds(db: Queryable, entityId: number, userId: st
   return rows.map(({ appId, previousId: id }) => ({ appId, id }));
 }
 
-/**
- * SQL for the only user of a row's device, as a person; null: several, or none. Uses the primary key of device_users.
- */
+/** SQL for the only user of a row's device; null: several, or none. Uses the primary key of device_users. */
 const onlyUser = (row: string): string => `(
   SELECT 'u' || min(u.user_id) FROM device_users u
   WHERE u.entity_id = ${row}.entity_id AND u.app_id = ${row}.app_id AND u.device_id = ${row}.device_id

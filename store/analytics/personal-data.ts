@@ -1,13 +1,9 @@
-/**
- * Locations of personal data in analytics: members of segments, and values in the filters of segments and the steps of
- * funnels.
- */
+/** Locations of personal data in analytics: members of segments, and values in filters and funnels. */
 import type { PersonalDataLocation } from '../gdpr/personal-data-location.ts';
 import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../gdpr/rows-of-people.ts';
 import { filtersOfPeople } from './filters-of-people.ts';
 import { wantRefresh } from './segments.ts';
 
-/** Details of events in steps of stored funnels. */
 const funnels = filtersOfPeople({
   name: 'funnels',
   column: 'steps',
@@ -39,8 +35,8 @@ const ofSegment = (column: string, name = column) =>
   `(SELECT s.${column} FROM segments s WHERE s.entity_id = r.entity_id AND s.id = r.segment_id) AS ${name}`;
 
 /**
- * Uses the index segment_members_by_person. A device is a person in a segment if the segment's app knows no user of it,
- * or several: then it is theirs if no other person uses it in that app, or if it asks for itself.
+ * Uses segment_members_by_person. A device is a person in a segment if the segment's app knows no user of it, or
+ * several: then it is theirs if no other person uses it in that app, or if it asks for itself.
  */
 const segmentMembers = rowsOfPeople({
   name: 'segment_members',

@@ -32,13 +32,9 @@ import { findErasureFailure } from './filters-of-people.ts';
 import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
-/** `failure`: why there is no newer snapshot. */
 type NamedSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'snapshotAt' | 'failure'>;
 
-/**
- * `errors` of filters that name something unknown, by path; without errors there is `query`. `failure`: an erasure
- * removed a value by which the filters left people out, so they find no person.
- */
+/** `errors` by path, or `query`. `failure`: an erasure removed a value that excluded people, so none is found. */
 type Resolution = {
   errors: FieldError[];
   query: SegmentQuery | null;
@@ -48,10 +44,7 @@ type Resolution = {
 
 type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boolean };
 
-/**
- * Looks up the names in filters, and checks values against the types they compare. `at` is the path of the filters.
- * Stored filters (`isStored`) may hold the rest of an erased value, which finds no person.
- */
+/** Looks up names in filters at the path `at`, and checks values. Stored ones may hold rests of erased values. */
 export async function resolveFilters(
   db: Queryable,
   entityId: number,
@@ -90,11 +83,9 @@ export async function resolveFilters(
   };
 }
 
-/** The result for a filter with an error. */
 const NOTHING: ResolvedBlock = { operator: 'and', filters: [] };
 
 type Known = {
-  /** The segment's app. */
   appId: number;
   apps: Map<string, number>;
   sors: Map<string, number>;
@@ -328,7 +319,7 @@ function resolveCampaigns(
   };
 }
 
-/** Returns references by key, without unknown keys. Uses the unique indexes of both names. */
+/** Uses the unique indexes of both names. */
 async function listCampaignRefs(
   db: Queryable,
   entityId: number,

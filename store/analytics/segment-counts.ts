@@ -18,7 +18,6 @@ export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transac
   SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
   SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
 
-/** Counts the people that filters find, and those that a push can reach. */
 export function countFiltered(
   db: Database,
   entityId: number,
@@ -29,7 +28,6 @@ export function countFiltered(
   return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs, signal);
 }
 
-/** Counts the members of a segment in the same way. */
 export function countMembers(
   db: Database,
   entityId: number,

@@ -5,7 +5,7 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
 
-/** A segment for readers of its members. `hasMembers`: the members of its current filters or list are found. */
+/** `hasMembers`: the members of its current filters or list are found. */
 export type SegmentRef = Row<'segments', 'id' | 'identifier' | 'name' | 'appId'> & {
   appIdentifier: string;
   hasMembers: boolean;
@@ -27,14 +27,14 @@ export async function listSegmentRefs(
   );
 }
 
-/** Returns SQL for whether a person is in one of these segments, an array. Uses the primary key. */
+/** Uses the primary key of segment_members. */
 export const isMember = (person: string, segments: string): string => `EXISTS (
   SELECT FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = ANY (${segments}) AND m.person = ${person})`;
 
 /**
- * Returns SQL for the devices of a segment in an app, with their `person`: of each member in order of the primary key,
- * by devices_by_user, device_users_by_user and the device's own id. These may belong to another person by now. OFFSET 0
- * keeps the planner from beginning with the devices.
+ * Returns SQL for a segment's devices in an app, with their `person`: of each member in order of the primary key, by
+ * devices_by_user, device_users_by_user and the device's own id. They may be another's by now. OFFSET 0 keeps the
+ * planner from beginning with the devices.
  */
 export const devicesOfSegment = (app: string, segment: string): string => `(
   SELECT d.*, m.person FROM segment_members m
@@ -49,7 +49,6 @@ export const devicesOfSegment = (app: string, segment: string): string => `(
 /** Maximum number of people that are looked up by id; for more, each row of an app is looked up among the members. */
 const FEW = 20_000;
 
-/** The ids under which rows of these people may lie. */
 export type FewMembers = { users: string[]; devices: string[] };
 
 /** Finds the members of segments if they are few, with all their devices in these apps; null: they are many. */
@@ -81,10 +80,7 @@ const MEMBER_COLUMNS: Record<SegmentMember, string> = {
   description: 's.description',
 };
 
-/**
- * Returns SQL for the segments of a device `r` in its app, without hidden ones, as of their snapshots, as JSON with
- * these members. Uses the index segment_members_by_person.
- */
+/** Returns SQL for a device's segments, without hidden ones, as of their snapshots. Uses segment_members_by_person. */
 export function segmentsOfDevice(
   members: readonly SegmentMember[] = ['segment_id'],
   hidden?: readonly number[],
@@ -93,7 +89,6 @@ export function segmentsOfDevice(
   return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`, hidden);
 }
 
-/** Returns SQL for their identifiers as a text; null: none. */
 export const segmentIdsOfDevice = (hidden?: readonly number[]): string =>
   aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`, hidden);
 

@@ -30,7 +30,6 @@ function customerOf(person: string): Person {
   return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
 }
 
-/** Returns the erased ones among people of analytics. */
 export async function listErasedPeople(
   db: Queryable,
   secrets: Secrets,
@@ -41,10 +40,9 @@ export async function listErasedPeople(
   return new Set(erased.size === 0 ? [] : people.filter((person) => erased.has(personKey(customerOf(person)))));
 }
 
-/** A member that is a device with a user by now, and the person that it is. */
 type MovedMember = { member: string; person: string };
 
-/** Lists members that are devices with a user by now, at most `limit`. Uses the primary keys of members and devices. */
+/** Lists at most `limit` members that are devices with a user by now. Uses primary keys of members and devices. */
 export async function listMovedMembers(
   db: Queryable,
   entityId: number,
@@ -78,7 +76,6 @@ export async function replaceMembers(
   await insertMembers(tx, entityId, id, people);
 }
 
-/** Inserts members, and returns how many were new. */
 export async function insertMembers(
   tx: Queryable,
   entityId: number,
@@ -92,7 +89,6 @@ export async function insertMembers(
   return rowCount!;
 }
 
-/** Deletes members, and returns how many there were. */
 export async function deleteMembers(
   tx: Queryable,
   entityId: number,

@@ -9,15 +9,11 @@ import { type SegmentQuery, segmentSql } from './segment-sql.ts';
 /** A refresh under way. `wantedAt` is as Postgres writes it, so that no digit is lost. */
 export type RefreshClaim = Row<'segments', 'id' | 'generation'> & { wantedAt: string };
 
-/** Maximum time of a refresh's statements. */
 export const REFRESH_TIMEOUT_MS = 300_000;
 const REFRESH_EVERY = `interval '1 hour'`;
 const RETRY_AFTER = `interval '5 minutes'`;
 
-/**
- * Begins the refresh of a due segment, after those that it names; null if none is due. A segment whose last refresh
- * ended with its process comes after all other due ones.
- */
+/** Begins a due segment's refresh, after those that it names, and last if its last refresh ended with its process. */
 export async function claimDueSegment(db: Queryable, entityId: number): Promise<RefreshClaim | null> {
   return readRow<RefreshClaim>(
     await db.query(
@@ -32,7 +28,6 @@ export async function claimDueSegment(db: Queryable, entityId: number): Promise<
   );
 }
 
-/** Yields the people that the filters find, in portions, in order of the members' key. */
 export async function* listPeople(
   db: Database,
   entityId: number,

@@ -29,7 +29,6 @@ import {
 } from './funnel-stats.ts';
 import { personOfDevice, personSql, personWithOnlyUser } from './people.ts';
 
-/** The filters of a segment, with the ids of the names in them. */
 export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
 export type ResolvedBlock = { operator: BlockOperator; filters: (ResolvedFilter | ResolvedBlock)[] };
 
@@ -55,9 +54,7 @@ export type ResolvedFilter =
       isNegated: boolean;
       /** Null: all campaigns of the segment's app. */
       ids: readonly number[] | null;
-      /** The apps of the campaigns. */
       appIds: readonly number[];
-      /** Counts messages made since then; null: all. */
       from: Date | null;
     };
 
@@ -70,9 +67,8 @@ export type SegmentQuery = {
 };
 
 /**
- * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query
- * for the people that the filters find, as `person`, each once; `members`: the same for all their ids, which are more
- * with aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
+ * `matched`: a query for the people that the filters find, as `person`, each once; `members`: for all their ids, which
+ * are more with aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
  */
 export type SegmentSql = {
   with: string;
@@ -84,8 +80,8 @@ export type SegmentSql = {
 };
 
 /**
- * Returns the SQL of filters. Each filter is a set of people, each once, joined to the people of the app; a boolean
- * expression says who is in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks are.
+ * Returns the SQL of filters: each filter is a set of people, each once, joined to the people of the app. So the
+ * planner hashes or sorts each set once, in bounded memory, whatever the blocks are.
  */
 export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): SegmentSql {
   const { values, add } = parameters();
@@ -116,7 +112,6 @@ export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuer
   };
 }
 
-/** Returns the SQL of a segment's members who are people of its app. */
 export function memberSql(appId: number, segmentId: number): SegmentSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
@@ -140,13 +135,11 @@ function peopleSql(app: string, apps: readonly number[], add: AddParameter, alia
     people AS MATERIALIZED (SELECT DISTINCT ${person} AS person FROM app_people b ${joins})`;
 }
 
-/** Returns the person of a row `d` of devices. */
 function deviceOwner(app: string, aliases: boolean): Resolved {
   const { joins, person } = resolvedPerson(personWithOnlyUser('d'), app, aliases);
   return { joins: `${onlyUserOfDevice('d')} ${joins}`, person };
 }
 
-/** Returns the apps of events and campaigns. */
 function appsOf({ blocks }: ResolvedFilters): readonly number[] {
   const of = (element: ResolvedFilter | ResolvedBlock): readonly number[] => {
     if (!('on' in element)) return element.filters.flatMap(of);
@@ -156,8 +149,8 @@ function appsOf({ blocks }: ResolvedFilters): readonly number[] {
 }
 
 /**
- * Returns SQL for the people of an app, each once, as `person`: users that it has seen, and devices without a user or
- * with several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
+ * Returns SQL for an app's people, each once, as `person`: users, and devices without a user or with several, since
+ * calls without a user are then the device's. Needs `only_users` of `personSql`.
  */
 const peopleOfApp = (app: string): string => `
   SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
@@ -170,7 +163,6 @@ const peopleOfApp = (app: string): string => `
 const onlyUserOfDevice = (d: string): string =>
   `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
 
-/** A person as `person`, with `joins`; with aliases the one that this person became. */
 type Resolved = { joins: string; person: string };
 
 /** Returns SQL for a person of an app given as an expression, as `personSql` with aliases does for events. */
@@ -286,7 +278,6 @@ const DEVICE_COLUMNS: Record<DeviceField, string> = {
 
 const RECENT_MS = 30 * DAY_MS;
 
-/** Returns the join of computed fields, for all devices of the app at once. */
 function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {
   const recent = () => `${add(new Date(now.getTime() - RECENT_MS))}::timestamptz`;
   if (field === 'number_of_crashes_30d') {
@@ -361,8 +352,8 @@ const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
 };
 
 /**
- * A message to a device without a user counts like an event without one. Rows of one person or device are grouped
- * before the joins. Uses the primary keys; for all campaigns of an app, all rows of the entity.
+ * Counts a message to a device without a user like such an event. Groups rows of a person or device before the joins.
+ * Uses the primary keys; for all campaigns of an app, all rows of the entity.
  */
 function peopleOfCampaigns({ outcome, ids, from, isNegated }: Of<'campaigns'>, asked: Asked): People {
   const { app, add } = asked;
@@ -413,7 +404,6 @@ const SIGNS: Partial<Record<Comparison['operator'], string>> = {
   after: '>',
 };
 
-/** Returns SQL for the numbers of a version, as versionNumbers has them. */
 const versionSql = (column: string): string =>
   `CASE WHEN length(${column}) <= 100 THEN
     string_to_array(regexp_replace(substring(${column} from '[0-9]+(?:\\.[0-9]+)*'), '(\\.0+)+$', ''), '.')::numeric[] END`;

@@ -7,7 +7,7 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { SegmentCounts } from './segment-counts.ts';
 
-/** The counts are those of the snapshot, and without one of no meaning. */
+/** The counts are those of the snapshot, and mean nothing without one. */
 export type Segment = Row<
   'segments',
   | 'id'
@@ -61,7 +61,6 @@ export async function insertSegment(
   );
 }
 
-/** Yields segments in pieces, oldest first, of one app or of all. */
 export async function* streamSegments(
   db: Queryable,
   entityId: number,
@@ -130,7 +129,6 @@ export async function updateSegmentFilters(
   );
 }
 
-/** Stores which segments the filters of a segment name. */
 export async function setUses(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<void> {
   await tx.query('DELETE FROM segment_uses WHERE entity_id = $1 AND segment_id = $2', [entityId, id]);
   await tx.query(
@@ -192,7 +190,7 @@ function shortestPath(
   return null;
 }
 
-/** Deletes a segment that no other names. Its members are deleted in bounded batches (`deleteMembersOfDeleted`). */
+/** Deletes a segment that no other names. Bounded batches delete its members later (`deleteMembersOfDeleted`). */
 export async function deleteSegment(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(`DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'segment' AND target_id = $2`, [
     entityId,

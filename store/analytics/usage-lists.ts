@@ -26,11 +26,9 @@ import {
   segmentsOfDevice,
 } from './segment-devices.ts';
 
-/** Returns SQL for a detail; a plain detail is its text. */
 const detailText = (row: string) =>
   `CASE jsonb_typeof(${row}.detail) WHEN 'string' THEN ${row}.detail #>> '{}' ELSE ${row}.detail::text END`;
 
-/** Returns SQL that shows an empty text as a missing one. */
 const csvText = (text: string): string => `nullif(${text}, '')`;
 
 /** Returns SQL for a number as JavaScript writes it: with an exponent below a millionth only. */
@@ -51,9 +49,7 @@ const TEXTS: Record<string, string> = {
 };
 
 export type UsageFilter = {
-  /** The apps of entries; null: all apps of the entity. */
   appIds: readonly number[] | null;
-  /** The period of entries. */
   since?: Date | undefined;
   until?: Date | undefined;
   /** Entries that were received or changed since then. */
@@ -64,7 +60,6 @@ export type UsageFilter = {
   person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
   /** For events: the detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
-  /** Segments that devices don't show. */
   hiddenSegments?: readonly number[] | undefined;
   /** For events and devices: people of one of these segments; for `segment_devices` the segment. */
   segments?: readonly number[] | undefined;
@@ -96,13 +91,9 @@ const INDEXED: { [List in UsageListName]?: Partial<Record<FilterColumn, (ids: st
 const APPLICATION = '(SELECT a.identifier FROM apps a WHERE a.entity_id = r.entity_id AND a.id = r.app_id)';
 
 type List<Name extends UsageListName> = {
-  /** The source of rows; default: the table of the same name. */
   from?: (app: string, segment: string) => string;
-  /** A list of the same entries, which counts them faster. */
   countedAs?: UsageListName;
-  /** SET LOCAL statements for a page. */
   settings?: string;
-  /** SQL for the person of a row. */
   person?: string;
   /** The columns that order entries, with their types: the end of an index. */
   keys: readonly (readonly [column: string, type: string])[];
@@ -140,7 +131,6 @@ const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
   ],
 };
 
-/** Rows are `r`. */
 const LISTS: { [Name in UsageListName]: List<Name> } = {
   events: {
     person: personOfEvent('r'),
@@ -190,15 +180,11 @@ const LISTS: { [Name in UsageListName]: List<Name> } = {
 /** Number of entries in memory: a default page, and one that shows whether another page follows. */
 const PORTION = 1_001;
 
-/**
- * The start of a page: after a number of entries, or after an entry's keys (null: the first), without ids above `upTo`.
- */
+/** The start of a page: after a number of entries, or after an entry's keys (null: first), without ids above `upTo`. */
 export type PageStart = { offset: number } | { after: readonly string[] | null; upTo: number | null };
 
-/** An entry as JSON, and its keys, each a column of the statement. */
 export type UsageEntry = { json: string; key_0: string; key_1?: string };
 
-/** Returns the keys of an entry, after which the next page begins. */
 export const keysOf = ({ key_0: first, key_1: second }: UsageEntry): string[] =>
   second === undefined ? [first] : [first, second];
 
@@ -231,8 +217,8 @@ async function countRows(
 }
 
 /**
- * Adds up counts of whole days (primary key of tracked_counts), and counts entries before and after them, in one
- * statement and so of one moment. Null if the filter has more than apps and times, or there is no whole day.
+ * Adds up counts of whole days (primary key of tracked_counts) and counts entries around them, in one statement and so
+ * of one moment. Null if the filter has more than apps and times, or there is no whole day.
  */
 function countByDays(list: UsageListName, entityId: number, filter: UsageFilter): Statement | null {
   const { since, until, updatedSince, oneOf, person, details, segments } = filter;
@@ -399,10 +385,7 @@ export async function* copyGrouped(
   );
 }
 
-/**
- * Yields each combination of the fields with its `count` as JSON, in order of the fields, and returns the number of
- * combinations. With `asTexts` it is an array of texts and the count, as in a file.
- */
+/** Yields combinations of the fields with their `count`, in order of the fields, and returns their number. */
 export async function* listGrouped(
   db: Database,
   entityId: number,
@@ -427,7 +410,6 @@ export async function* listGrouped(
   );
 }
 
-/** Returns SQL for groups `g`: selected and counted columns, their order, and the fields as texts. */
 function groupsOf(fields: readonly ListField<'events'>[]) {
   return {
     columns: [...fields.map((field) => `${LISTS.events.fields[field]} AS ${field}`), 'count(*) AS count'].join(', '),
@@ -454,7 +436,6 @@ function textsOf(list: UsageListName, fields: readonly string[], { hiddenSegment
   return fields.map((field) => `(${expressions[field]})::text`);
 }
 
-/** A filter with the members of its segments, if they are few. */
 type FoundFilter = UsageFilter & { few?: FewMembers | null };
 
 async function withFewMembers(
@@ -504,7 +485,6 @@ function conditionOf(
   return { from: list, condition: conditions.join(' AND '), values };
 }
 
-/** Returns a condition for rows that may belong to these few people, by their indexes. */
 function maybeOf(list: UsageListName, { users, devices }: FewMembers, add: (value: unknown) => string): string {
   const ofDevices = `r.device_id = ANY (${add(devices)}::text[])`;
   return list === 'devices' ? ofDevices : `(r.user_id = ANY (${add(users)}::text[]) OR ${ofDevices})`;
@@ -528,7 +508,6 @@ export async function hasDevice(db: Queryable, entityId: number, appId: number, 
   return (await countUsage(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } })) > 0;
 }
 
-/** Returns whether any app of the entity has seen the user. */
 export async function hasUser(db: Queryable, entityId: number, userId: string): Promise<boolean> {
   const {
     rows: [found],

@@ -1,7 +1,6 @@
 /**
  * Usage of apps by UTC day. Each statement reads an app's rows of a period, by the primary keys of events and sessions
- * (entity, app, time) and by devices_first_seen, and looks up devices by key: its cost depends on the period, not on
- * the table.
+ * (entity, app, time) and devices_first_seen, and looks up devices by key: costs depend on the period, not the table.
  */
 
 import { cursorRows } from '../core/cursor-rows.ts';
@@ -57,7 +56,6 @@ export function listAppDays(db: Database, entityId: number, appId: number, perio
 }
 
 type EventDay = {
-  /** Null for an event without a definition. */
   eventId: number | null;
   name: string;
   displayName: string | null;
