@@ -250,7 +250,6 @@ export async function listReached(
 /** Returns SQL for whether JSON from Millrace may have this member. A quote within a text has a backslash before it. */
 const hasMember = (column: string, member: string): string => `strpos(${column}::text, '"${member}":') > 0`;
 
-/** Lists funnels with a step that lost details by erasures; of these identifiers, or all. */
 async function listErasedFunnels(
   db: Queryable,
   entityId: number,

@@ -16,7 +16,6 @@ export type FunnelQuery = {
   until: Date;
   maxSeconds: number;
   aliases: boolean;
-  /** Looks at one person in this many. */
   oneIn: number;
   breakdown: Breakdown | null;
 };
@@ -37,7 +36,6 @@ export const BREAKDOWN_FIELDS = Object.keys(DEVICE_FIELDS) as BreakdownField[];
 
 type Shard = { number: number; of: number };
 
-/** Adds a value as a parameter of the statement, `$2` or later. */
 export type AddParameter = (value: unknown) => string;
 
 /** `person`, with `joins`: of an event `e`. `mayCount`: false if the event alone shows that its person is left out. */
@@ -127,7 +125,6 @@ export function funnelPeopleSql(query: FunnelQuery, { step, outcome }: StepOutco
 /** The upper half of a mask has the steps after which the event breaks a chain. */
 const BREAKS_FROM = 32;
 
-/** Returns a mask; its lower half has a bit for each step that the event may complete. */
 function maskOf({ steps, breaksAfter }: Pick<StepEvent, 'steps' | 'breaksAfter'>): string {
   return String(
     [...steps, ...breaksAfter.map((step) => BREAKS_FROM + step)].reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n),
@@ -241,7 +238,6 @@ const PACKED = 'timestamptz_send(at) || int8send(mask)';
 
 type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; counts: FunnelCounts };
 
-/** Counts people, and returns those with too many events to come at once. */
 async function countPeople(
   { session, entityId, query, shard, counts }: Part,
   maxEventsAtOnce: number,

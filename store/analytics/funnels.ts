@@ -40,7 +40,6 @@ export async function insertFunnel(tx: Queryable, entityId: number, funnel: NewF
   );
 }
 
-/** Yields funnels in pieces, oldest first, of these apps or of all. */
 export async function* streamFunnels(
   db: Queryable,
   entityId: number,

@@ -28,7 +28,6 @@ export async function listNamedAttributes(
   );
 }
 
-/** Lists the filters of blocks, and of all segments and campaigns that they reach, each read once. */
 async function listAllFilters(
   db: Queryable,
   entityId: number,

@@ -4,7 +4,6 @@ import { type Database, read } from '../core/database.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
 import type { Row } from '../core/camel-row.ts';
 
-/** Counts of a segment's people and of all of its app; `peoplePush`: a push can reach them. */
 export type SegmentCounts = Row<
   'segments',
   'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'

@@ -67,8 +67,9 @@ export type SegmentQuery = {
 };
 
 /**
- * `matched`: a query for the people that the filters find, as `person`, each once; `members`: for all their ids, which
- * are more with aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
+ * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query
+ * for the people that the filters find, as `person`, each once; `members`: for all their ids, which are more with
+ * aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
  */
 export type SegmentSql = {
   with: string;
@@ -165,7 +166,6 @@ const onlyUserOfDevice = (d: string): string =>
 
 type Resolved = { joins: string; person: string };
 
-/** Returns SQL for a person of an app given as an expression, as `personSql` with aliases does for events. */
 function resolvedPerson(person: string, app: string, aliases: boolean): Resolved {
   if (!aliases) return { joins: '', person };
   return {
@@ -209,7 +209,6 @@ const VALUE_COLUMNS = {
 const isText = (pattern: string, type: string) =>
   `CASE WHEN v.string_value ~ '${pattern}' AND pg_input_is_valid(v.string_value, '${type}') THEN v.string_value::${type} END`;
 
-/** Values of an attribute that became a String, as the earlier type. */
 const EARLIER_VALUES: Record<WidenedFrom, string> = {
   Number: `coalesce(v.number_value, ${isText('^-?[0-9.]+([eE][+-]?[0-9]{1,3})?$', 'numeric')})`,
   Boolean: `coalesce(v.boolean_value, ${isText('^(true|TRUE|false|FALSE)$', 'boolean')})`,

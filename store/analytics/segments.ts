@@ -92,7 +92,6 @@ export async function findSegmentById(db: Queryable, entityId: number, id: numbe
   return readRow<Segment>(await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]));
 }
 
-/** Finds a segment as `findSegment` does, and locks it and its members. */
 export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
   return readRow<Segment>(
     await tx.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [

@@ -54,11 +54,9 @@ export type UsageFilter = {
   until?: Date | undefined;
   /** Entries that were received or changed since then. */
   updatedSince?: Date | undefined;
-  /** Values by column; entries have one of them. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;
   /** For events: a user's, and in these apps those of ids that became the user. */
   person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
-  /** For events: the detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
   hiddenSegments?: readonly number[] | undefined;
   /** For events and devices: people of one of these segments; for `segment_devices` the segment. */
@@ -216,10 +214,7 @@ async function countRows(
   return { statement: `SELECT count(*) AS count FROM ${from} r WHERE ${condition}`, values };
 }
 
-/**
- * Adds up counts of whole days (primary key of tracked_counts) and counts entries around them, in one statement and so
- * of one moment. Null if the filter has more than apps and times, or there is no whole day.
- */
+/** Adds counts of whole days to entries around them, as of one moment. Null: other filters, or no whole day. */
 function countByDays(list: UsageListName, entityId: number, filter: UsageFilter): Statement | null {
   const { since, until, updatedSince, oneOf, person, details, segments } = filter;
   const isMore = [updatedSince, person, details, segments, ...Object.values(oneOf)].some(
@@ -367,7 +362,6 @@ export async function* copyUsage<Name extends UsageListName>(
   );
 }
 
-/** Yields each combination of the fields with its count, in the same way. */
 export async function* copyGrouped(
   db: Database,
   entityId: number,

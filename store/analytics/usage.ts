@@ -1,7 +1,4 @@
-/**
- * Usage of apps by UTC day. Each statement reads an app's rows of a period, by the primary keys of events and sessions
- * (entity, app, time) and devices_first_seen, and looks up devices by key: costs depend on the period, not the table.
- */
+/** Usage of apps by UTC day. Reads a period's rows by key: costs depend on the period, not on the table. */
 
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database } from '../core/database.ts';
@@ -65,7 +62,6 @@ type EventDay = {
   sessions: number;
 };
 
-/** Lists the events of a period by kind: how often they happened, for how many people, in how many sessions. */
 export function listEventCounts(
   db: Database,
   entityId: number,
