@@ -1,3 +1,5 @@
+/** The errors of a crash. */
+
 import { readRow, type Row } from '../core/camel-row.ts';
 import type { Database, Queryable } from '../core/database.ts';
 
