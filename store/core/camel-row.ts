@@ -1,11 +1,7 @@
-// Types of rows from the schema, and rows of a query as records: the same members in camel case. For rows read by the
-// million, a mapper is faster.
+// Types of rows from the schema, and rows as records in camel case; for rows by the million, a mapper is faster.
 import type { Tables } from '../schema.ts';
 
-/**
- * Columns of a table, as readRows returns them. `Typed` has columns with a narrower type: of JSON, of codes, of columns
- * that the query keeps from being null.
- */
+/** Columns of a table, as readRows returns them. `Typed` has columns with a narrower type: JSON, codes, never null. */
 export type Row<
   Table extends keyof Tables,
   Column extends keyof Tables[Table],
@@ -44,7 +40,6 @@ export function readRow<Columns, T>({ rows: [row] }: Result, convert?: (columns:
   return convert ? convert(named!) : named!;
 }
 
-/** The columns about mails that several tables have. */
 export type MailColumns<State> = { mailState: State | null; mailTries: number; mailReason: string | null };
 export type FailureColumns = { failureStatus: string | null; failure: string | null };
 export type PauseColumns = { pausedAt: Date | null; pausedReason: string | null };

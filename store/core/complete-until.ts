@@ -1,14 +1,13 @@
 import type { Queryable } from './database.ts';
 
 /**
- * SQL for the moment before which all rows with `received_at` are committed: a reader of changes continues from it. A
+ * SQL for the moment before which all rows with `received_at` are committed: readers of changes continue from it. A
  * write transaction ends within 30 s (database.ts); one that is late shows in pg_stat_activity.
  */
 export const COMPLETE_UNTIL = `least(now() - interval '30 seconds', (
   SELECT min(xact_start) FROM pg_stat_activity
   WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()))`;
 
-/** Returns that moment in ISO, in whole milliseconds. */
 export async function findCompleteUntil(db: Queryable): Promise<string> {
   const { rows } = await db.query<{ until: Date }>(`SELECT date_trunc('milliseconds', ${COMPLETE_UNTIL}) AS until`);
   return rows[0]!.until.toISOString();

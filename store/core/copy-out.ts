@@ -43,10 +43,7 @@ function endNow(session: Tx): void {
   (session as Tx & { end(): Promise<void> }).end().catch(() => {});
 }
 
-/**
- * Yields the rows of a query as CSV, in order and as of its beginning: by one COPY in a read-only transaction, for
- * which no write waits, though vacuum does. `settings`: SET LOCAL statements.
- */
+/** Yields a query's rows as CSV, in order, by one COPY that only reads: no write waits for it, though vacuum does. */
 export async function* copyCsv(
   db: Database,
   query: string,
@@ -91,7 +88,6 @@ function copyText(value: string | number | boolean | null): string {
   return typeof value === 'string' ? escaped(value) : String(value);
 }
 
-/** Escapes a text for a column of COPY's text format. */
 export function escaped(text: string): string {
   return SPECIAL.test(text) ? text.replace(ALL_SPECIAL, (character) => ESCAPES[character]!) : text;
 }

@@ -1,14 +1,9 @@
 import type { Database, Tx } from './database.ts';
 import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 
-/** Maximum number of rows in memory. */
 const PAGE = 1_000;
 
-/**
- * Yields the rows of a query in order and as of its beginning, through a cursor: searching each page anew would take
- * longer from page to page. It only reads, so no write waits for it, though vacuum does. `settings`: SET LOCAL
- * statements.
- */
+/** Yields a query's rows through a cursor: searching each page anew takes ever longer. Vacuum waits, no write does. */
 export async function* cursorRows<Row extends Record<string, unknown>>(
   db: Database,
   query: string,

@@ -3,12 +3,9 @@ import pg from 'pg';
 
 export type Database = pg.Pool;
 export type Tx = pg.PoolClient;
-/** The pool, or one client inside a transaction. */
 export type Queryable = Pick<Tx, 'query'>;
 
-/**
- * Every transaction that writes ends within this time, so a window over `received_at` closes (docs/architecture.md).
- */
+/** Maximum time of a write transaction, so that a window over `received_at` closes (docs/architecture.md). */
 const WRITE_TIMEOUT_MS = 30_000;
 
 const DEADLOCK = '40P01';
@@ -27,7 +24,6 @@ const types: pg.CustomTypesConfig = {
 
 export type DatabaseOptions = {
   url: string;
-  /** Maximum number of open connections. */
   max?: number;
   /** Shown in pg_stat_activity. */
   name?: string;
@@ -78,14 +74,12 @@ function endingWithSessions(pool: pg.Pool): pg.Pool {
 /** SQLSTATEs of a session or transaction that lasted too long, and of a lock that was not granted in time. */
 const TIMED_OUT = ['25P03', '25P04', '55P03'];
 
-/** Returns whether Postgres ended a statement because its transaction took too long. */
 export function isTimedOut(error: unknown): boolean {
   return error instanceof pg.DatabaseError && TIMED_OUT.includes(error.code ?? '');
 }
 
 const QUERY_CANCELED = '57014';
 
-/** Returns whether a statement was stopped because it took too long. */
 export function isQueryCanceled(error: unknown): boolean {
   return (error as { code?: string }).code === QUERY_CANCELED;
 }
@@ -97,9 +91,8 @@ export class RowsMoved extends Error {
 }
 
 /**
- * Runs `work` in a short write transaction, and again after a deadlock or serialization failure, so `work` changes only
- * the database. With `collide` also after a collision with a key that another transaction inserted meanwhile.
- * `settings`: SET LOCAL statements, sent with BEGIN.
+ * Runs `work` in a short write transaction, again after a deadlock or serialization failure, so it changes only the
+ * database; with `collide` also after a collision with a key inserted meanwhile. `settings`: SET LOCAL statements.
  */
 export async function write<T>(
   db: Database,
@@ -118,7 +111,6 @@ export async function write<T>(
 
 type ReadOptions = { settings?: string; signal?: AbortSignal | undefined };
 
-/** Runs `work` in a short transaction that only reads. `settings` as in `write`; `signal` as in `endingOn`. */
 export function read<T>(
   db: Database,
   work: (tx: Tx) => Promise<T>,
@@ -140,8 +132,8 @@ async function findPid(tx: Tx): Promise<number> {
 }
 
 /**
- * Runs `work` in the sessions with these process ids, which end when the signal aborts: Postgres stops computing, and
- * their statements fail. A request to cancel would have no effect between two statements.
+ * Runs `work` in sessions with these process ids, which end when the signal aborts: Postgres stops computing, and their
+ * statements fail. A request to cancel would have no effect between two statements.
  */
 export async function endingOn<T>(
   db: Database,

@@ -3,8 +3,8 @@ import type { Database, Queryable } from './database.ts';
 import type { Files } from './files.ts';
 
 /**
- * Files without a row: noted in the transaction that removes the row, deleted after its commit. After a kill in
- * between, a repeat or the sweep deletes the file. A noted key is never written again.
+ * Files without a row: noted with the row's removal, deleted after its commit. After a kill in between, a repeat or the
+ * sweep deletes the file. A noted key is never written again.
  */
 type FileDependencies = { db: Database; files: Files; boundary?: (name: string) => void };
 
@@ -17,7 +17,7 @@ export async function noteFileDeletions(tx: Queryable, entityId: number, keys: r
   return rowCount!;
 }
 
-/** Deletes the noted files of an entity whose keys begin with `area`. Call it after the commit of the note. */
+/** Deletes an entity's noted files whose keys begin with `area`. Call it after the commit of the note. */
 export async function deleteNotedFiles(
   { db, files, boundary = () => {} }: FileDependencies,
   entityId: number,

@@ -5,8 +5,8 @@ const held = new Set<DatabaseSync>();
 const SQLITE_BUSY = 5;
 
 /**
- * Locks a file, which it makes, and returns its release; null if another process has the lock. The lock is SQLite's,
- * and so the kernel's: it ends with its process, also by SIGKILL, and holds between containers of a machine.
+ * Locks a file, which it makes, and returns its release; null if another process has the lock. The lock is SQLite's, so
+ * the kernel's: it ends with its process, also by SIGKILL, and holds between containers of a machine.
  */
 export function takeFileLock(path: string): (() => void) | null {
   const lock = new DatabaseSync(path);

@@ -8,15 +8,14 @@ import { asBytes, type Files, isMissingFile } from './files.ts';
 
 /** Identifies the file store of a database by a marker, compared at the start and when a file is missing. */
 
-/** File with the id of the store, which its database has, too. */
 const MARKER = 'store/id';
 /** Advisory lock of this database; the number is arbitrary. */
 const MARKER_LOCK = 5_717_023_446;
 
 /**
- * Returns the file store, which from then on throws FileStoreAway while it lacks its marker. Refuses another store than
- * the one the database knows. The first process draws the id; a database without one, such as an older backup, takes
- * the store that it finds.
+ * Returns the file store, which throws FileStoreAway while it lacks its marker. Refuses a store other than the one the
+ * database knows. The first process draws the id; a database without one, such as an older backup, takes the store that
+ * it finds.
  */
 export async function checkFileStore(db: Database, files: Files): Promise<Files> {
   const session = await db.connect();
@@ -60,10 +59,7 @@ async function readMarker(files: Files): Promise<string | null> {
   return (await files.readAll(MARKER))?.toString().trim() ?? null;
 }
 
-/**
- * Compares the marker before and after each change and list, and for each missing file: an unmounted volume or an
- * emptied bucket would report all files as deleted.
- */
+/** Compares the marker around changes, lists and missing files: an unmounted volume would report all as deleted. */
 function markedFiles(files: Files, id: string): Files {
   const check = async () => {
     const found = await readMarker(files);

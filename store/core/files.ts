@@ -24,12 +24,10 @@ export type Files = {
 
 export type StoredFile = { key: string; modifiedAt: Date };
 
-/** Yields a text or bytes in memory, as `put` takes them. */
 export async function* asBytes(text: string | Buffer): AsyncGenerator<Buffer> {
   yield Buffer.from(text);
 }
 
-/** Returns an area of a file store, with keys relative to it. */
 export function filesIn(files: Files, area: string): Files {
   const inside = (key: string) => `${area}/${key}`;
   return {
@@ -48,7 +46,6 @@ export function filesIn(files: Files, area: string): Files {
   };
 }
 
-/** Returns whether reading a stream failed because the file does not exist. */
 export function isMissingFile(error: unknown): boolean {
   const { code, name } = error as NodeJS.ErrnoException;
   return code === 'ENOENT' || name === 'NoSuchKey';

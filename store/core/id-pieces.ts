@@ -4,13 +4,9 @@ import type { Queryable } from './database.ts';
 const PIECE_BYTES = 2 ** 20;
 const PIECE_ROWS = 500;
 
-/** SQL: the size of the row `r`. */
 const ROW_BYTES = 'octet_length(r::text)';
 
-/**
- * Yields ids of a table's rows, in order, in pieces whose rows fit into memory, so that a list of any size is never
- * held whole. Holds no connection between pieces. `bytes`: SQL of the size that is read for a row `r`.
- */
+/** Yields ids of a table's rows, in order, in pieces whose rows fit into memory. Holds no connection between pieces. */
 export async function* idPieces(
   db: Queryable,
   entityId: number,

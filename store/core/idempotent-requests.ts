@@ -6,7 +6,7 @@ export const KEY_KEPT_FOR = "interval '24 hours'";
 /** Longer than a handler, whose write transactions end within 30 s. */
 const LEASE = "interval '60 seconds'";
 
-/** Holder of a key: `keyHash` covers caller, method, path and key; `holder` is a UUID of this request. */
+/** `keyHash` covers caller, method, path and key; `holder` is a UUID of this request. */
 export type KeyHolder = { keyHash: Buffer; holder: string };
 
 /** `body`: null if it holds secrets; `identifier` then names the created object. */
@@ -16,10 +16,9 @@ export type KeptReply = { status: number; body: string | null; identifier: strin
 export type EarlierRequest = { fingerprint: Buffer; reply: KeptReply | null };
 
 /**
- * Takes the key for a request, or returns the earlier request that has it; of two at once one gets it. A process that
- * dies leaves a request without a reply: within its lease a repeat sees it as running, and then takes the key. The
- * reply commits with the effect, so nothing is done twice, and a holder that wakes up late cannot commit
- * (`updateReply`).
+ * Takes the key for a request, or returns the earlier request that has it; of two at once one gets it. A request whose
+ * process died looks running within its lease; then a repeat takes the key. The reply commits with the effect, so
+ * nothing is done twice, and a holder that wakes up late cannot commit (`updateReply`).
  */
 export async function insertRequest(
   db: Queryable,
@@ -54,7 +53,6 @@ export async function updateReply(
   return rowCount === 1;
 }
 
-/** Frees the key of a request that kept no reply. */
 export async function deleteUnanswered(db: Queryable, entityId: number, { keyHash, holder }: KeyHolder): Promise<void> {
   await db.query(
     'DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND holder = $3 AND http_status IS NULL',
@@ -62,7 +60,6 @@ export async function deleteUnanswered(db: Queryable, entityId: number, { keyHas
   );
 }
 
-/** SQL condition for a free key: its time, or a lease without a reply, is over. */
 const OVER = `(received_at < now() - ${KEY_KEPT_FOR} OR http_status IS NULL AND leased_until < now())`;
 
 type Row = {

@@ -1,17 +1,15 @@
 import pg from 'pg';
 import type { Database, Tx } from './database.ts';
 
-/**
- * Time limits: for a session of the pool; for an answer, after which Postgres must begin a new session; and for that.
- */
+/** Time limits: for a session of the pool; for an answer, before Postgres must begin a new session; and for that. */
 export type Patience = { sessionMs: number; answerMs: number };
 
 const PATIENCE: Patience = { sessionMs: 5_000, answerMs: 5_000 };
 
 /**
- * Returns the pool for requests. Fails if no session is free in time. Breaks off a session whose answer is late if
- * Postgres, as if frozen, lets no new session begin; otherwise waits for a statement of any length. Both errors are
- * those of a database that is away.
+ * Returns the pool for requests. Fails if no session is free in time, or if an answer is late and Postgres, as if
+ * frozen, begins no new session; otherwise a statement may take any time. Both errors are those of a database that is
+ * away.
  */
 export function impatient(db: Database, patience: Patience = PATIENCE): Database {
   const isFrozen = oneAtATime(() => letsNoSessionBegin(db, patience.answerMs));
@@ -64,7 +62,6 @@ async function inTime<T>(awaited: Promise<T>, ms: number): Promise<T | typeof LA
   }
 }
 
-/** Returns the session, which breaks off while Postgres is frozen. */
 function attended(session: Tx, answerMs: number, isFrozen: () => Promise<boolean>): Tx {
   const query = (...args: Parameters<Tx['query']>) => {
     const answer: unknown = session.query(...args);
@@ -81,7 +78,6 @@ function attended(session: Tx, answerMs: number, isFrozen: () => Promise<boolean
   return overlaid(session, { query });
 }
 
-/** Fails all statements of the session. */
 function breakOff(session: pg.ClientBase): void {
   const { connection } = session as unknown as { connection: { stream: { destroy(): void } } };
   connection.stream.destroy();
@@ -101,7 +97,6 @@ async function letsNoSessionBegin(db: Database, withinMs: number): Promise<boole
   return begun === LATE;
 }
 
-/** Shares one running call among concurrent callers. */
 function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
   let asking: Promise<T> | undefined;
   return () =>
@@ -110,7 +105,6 @@ function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
     }));
 }
 
-/** Returns an object with some methods replaced; the others run on the object itself. */
 function overlaid<T extends object>(object: T, methods: Record<string, unknown>): T {
   return new Proxy(object, {
     get(target, name) {

@@ -3,7 +3,6 @@ import { type Database, type Queryable, write } from './database.ts';
 /** Receives each batch's count within its transaction, so that counts stay exact after a kill. */
 export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
-/** Runs a statement that changes rows, calls `tally` in its transaction, and returns their number. */
 export async function changeRows(
   tx: Queryable,
   statement: string,
@@ -15,9 +14,7 @@ export async function changeRows(
   return rows;
 }
 
-/**
- * Repeats a statement until it changes no row, each time in a short transaction. Returns the number of changed rows.
- */
+/** Repeats a statement in short transactions until it changes no row. Returns the number of changed rows. */
 export async function inBatches(
   db: Database,
   statement: string,

@@ -3,7 +3,6 @@ import type { Queryable, Tx } from './database.ts';
 /** `sending`: running or interrupted; `filed`: written to a file; `unknown`: interrupted, perhaps sent. */
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
-/** Objects with a mail, or an alert by another way, in the columns mail_state, mail_tries and mail_reason. */
 export type Mailed =
   | { table: MailedRun | 'imports' | 'gdpr_mails' | 'file_jobs'; entityId: number; id: number }
   | MailedLink;
@@ -11,7 +10,6 @@ export type Mailed =
 /** Runs, with a mail and alerts: mail_due_at is the next try of each; null if it is settled, or was not tried. */
 type MailedRun = 'sync_runs' | 'export_runs' | 'run_alerts';
 
-/** Rows whose link is mailed. */
 export type LinkRow = { table: 'invitations'; entityId: number; id: number } | { table: 'password_resets'; id: number };
 
 /** The row keeps only the hash of the token, which is drawn for each attempt and valid for a day. */
@@ -20,12 +18,11 @@ type MailedLink = LinkRow & { tokenHash: Buffer };
 /** Recipients of an entity's mails within a day (UTC): a mail to three addresses counts as three (docs/imports.md). */
 export const MAX_MAIL_RECIPIENTS_A_DAY = 1_000;
 
-/** An attempt that may be made, or the wait until the next. */
 export type Attempt = { tries: number } | { dueInMs: number };
 
 /**
- * Records an attempt before it is made. Returns null if there is nothing to send: the mail is sent, cannot be sent,
- * exceeds the entity's mails of the day, or an attempt was interrupted and may have sent it.
+ * Records an attempt before it is made. Returns null if there is nothing to send: the mail is sent, can't be sent,
+ * exceeds the entity's mails of the day, or an interrupted attempt may have sent it.
  */
 export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<Attempt | null> {
   const row = rowOf(mailed);
@@ -119,14 +116,13 @@ function nameOf({ table }: Mailed): string {
   return table === 'run_alerts' ? 'alert' : 'mail';
 }
 
-/** Returns the row; a password reset belongs to an account, not an entity. */
+/** A password reset belongs to an account, not to an entity. */
 function rowOf(mailed: Mailed): Row {
   return 'entityId' in mailed
     ? { where: 'entity_id = $1 AND id = $2', values: [mailed.entityId, mailed.id] }
     : { where: 'id = $1', values: [mailed.id] };
 }
 
-/** Returns whether the table also has the times of tries and sending. */
 function hasTimes({ table }: Mailed): boolean {
   return table === 'gdpr_mails' || table === 'invitations' || table === 'password_resets';
 }

@@ -24,7 +24,6 @@ export async function makeFolder(path: string, { mode = 0o777 }: Mode = {}): Pro
   }
 }
 
-/** Does the same synchronously. */
 export function makeFolderSync(path: string, { mode = 0o777 }: Mode = {}): void {
   try {
     mkdirSync(path, { mode });
@@ -44,7 +43,6 @@ function isOfParent(error: unknown, path: string): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT' && dirname(path) !== path;
 }
 
-/** Ignores a folder that another process has made. */
 function ignoreExisting(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
 }

@@ -95,7 +95,6 @@ function refuseNewerDatabase(known: Set<string>, isOurs: (file: string) => boole
   );
 }
 
-/** Runs the statements and records the files, in one transaction. */
 async function apply(session: Tx, statements: string, files: string[]): Promise<void> {
   await session.query('BEGIN');
   try {

@@ -9,9 +9,9 @@ const LOOK_AGAIN_MS = 1_000;
 const UNKNOWN_MINUTES = 10;
 
 /**
- * Returns the least time in ms for which a window over `received_at` may still be written to. 0: everything in it is
- * committed, since no transaction that began before its end is left. Rows carry the start of their transaction. A role
- * that may not read all statistics does not see when transactions of other roles began.
+ * Returns the least time in ms for which a window over `received_at` may still be written to; 0 if no transaction that
+ * began before its end is left. Rows carry the start of their transaction. A role that may not read all statistics does
+ * not see when transactions of other roles began.
  */
 export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number> {
   const { rows } = await db.query<{ left_ms: number; is_written: boolean }>(
@@ -26,9 +26,9 @@ export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number
 }
 
 /**
- * Returns for how many ms transactions that began before a moment may still commit (`waitForOlderWriters`); 0 if none
- * is left. Age distinguishes one that only reads from one that has not written yet. About transactions of other roles
- * it knows no more than the function above.
+ * Returns for how many ms transactions begun before a moment may still commit (`waitForOlderWriters`). Age
+ * distinguishes readers from those that have not written yet. About other roles it knows no more than the function
+ * above.
  */
 export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<number> {
   const { rows } = await db.query<{ is_open: boolean }>(
@@ -43,7 +43,6 @@ export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<n
   return rows[0]!.is_open ? LOOK_AGAIN_MS : 0;
 }
 
-/** Returns the time of the database's clock, to compare with the start of transactions. */
 export async function findNow(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
   return rows[0]!.now;

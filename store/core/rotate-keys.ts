@@ -29,8 +29,8 @@ const VALUES_AT_ONCE = 500;
 export type DataKeyRotated = { id: number; resealed: number; dropped: number[] };
 
 /**
- * Draws a new data key, seals all values again, and drops the earlier keys in database and file store. Continues a
- * killed rotation. No other process may run on the database, because it would know only the keys of its start.
+ * Draws a new data key, seals all values again, and drops earlier keys. Continues a killed rotation. No other process
+ * may run on the database, because it would know only the keys of its start.
  */
 export async function rotateDataKey(
   { db, files, boundary = () => {} }: RotationDependencies,
@@ -52,7 +52,6 @@ export async function rotateDataKey(
   return { id, resealed, dropped: await dropDataKeys({ db, files, boundary }, id) };
 }
 
-/** Returns the id of the key of an unfinished rotation, or else of a new one. */
 async function drawDataKey({ db, files }: RotationDependencies, secretKey: Buffer): Promise<number> {
   return write(db, async (tx) => {
     await lockKeys(tx);
@@ -80,9 +79,8 @@ async function dropDataKeys(
 }
 
 /**
- * Wraps all keys by `to` instead of `from`, and returns their number. The database changes all at once, which decides
- * the valid secret key. The copies in the file store follow; after an interruption, a start with `to` or a repeat
- * continues.
+ * Wraps all keys by `to` instead of `from`, and returns their number. The database changes at once, and decides which
+ * secret key is valid. Copies in the file store follow; after an interruption, a start with `to` or a repeat continues.
  */
 export async function rotateSecretKey(
   { db, files, boundary = () => {} }: RotationDependencies,
@@ -118,7 +116,6 @@ async function rewrapRows(tx: Tx, from: Buffer, to: Buffer): Promise<void> {
 type SealedColumn = {
   table: string;
   column: string;
-  /** SQL of the entity and the row, as `seal` receives them. */
   entityId: string;
   row: string;
 };
@@ -152,7 +149,6 @@ export const sealedElsewhere = ['customer_profiles.next', 'tracked_lists.next'];
 
 type SealedRow = { ctid: string; entity_id: number; row: string; sealed: string };
 
-/** Seals up to `limit` values of the column by the newest data key. Returns their number. */
 async function resealSome(
   tx: Tx,
   secrets: Secrets,
@@ -177,7 +173,6 @@ async function resealSome(
   return rows.length;
 }
 
-/** Returns how many values each data key seals. */
 export async function countSealed(db: Queryable): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
   for (const { table, column } of sealedColumns) {

@@ -4,27 +4,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { takeFileLock } from './file-lock.ts';
 import { makeFolder, makeFolderSync } from './make-folder.ts';
 
-/**
- * The scratch area of a data folder, for files of steps outside database and file store. A process locks its folder
- * while it lives; below it each entity, and each step, has a folder: `<process>/<entity>/<step>-<random>`.
- */
+/** Scratch area of a data folder: `<process>/<entity>/<step>-<random>`. A process locks its folder while it lives. */
 export type Scratch = {
   /** Returns the folder of an entity in this process, in which each step makes and removes its own. */
   folderOf(entityId: number): string;
   /** Runs `work` in a new folder, and removes it. All writes must end before `work` does. */
   withFolder<T>(entityId: number, step: string, work: (folder: string) => Promise<T>): Promise<T>;
-  /** Lists the folders of an entity's steps in all processes of the area. */
   list(entityId: number): AsyncIterable<StepFolder>;
-  /** Removes the folders of dead processes. */
   removeGone(): Promise<void>;
-  /** Removes this process's folder. */
   close(): Promise<void>;
 };
 
 export type StepFolder = { path: string; step: string; begunAt: Date; isOfLivingProcess: boolean };
 
 const LOCK = 'lock.db';
-/** Name prefix of a folder that is being removed. */
 const REMOVED = '.removed-';
 /** Number of tries, 10 ms apart, to lock its folder, while others check whether it is dead. */
 const MAX_TRIES = 100;
@@ -32,7 +25,6 @@ const MAX_TRIES = 100;
 const REMOVING = { recursive: true, force: true, maxRetries: 5, retryDelay: 100 };
 
 type ScratchOptions = {
-  /** The unique name of this process's folder. */
   process: string;
   /** Called if a folder cannot be removed, which never fails a step. */
   onError(error: unknown): void;

@@ -13,13 +13,11 @@ import { decrypt, encrypt } from './sealing.ts';
 import { findOrDrawKey, type Key, listFileKeyIds, listKeyIds, lockKeys } from './server-keys.ts';
 
 /**
- * Keys by purpose: `data` seals values, the newest last, the others until no value needs them; `lookup` finds keys that
- * callers show; `tombstone` identifies people without their names; `signature` signs manifests and receipts, the newest
- * last.
+ * Keys by purpose: `data` seals values (the newest last, others until no value needs them); `lookup` finds keys shown
+ * by callers; `tombstone` identifies people without names; `signature` signs manifests and receipts, the newest last.
  */
 type KeyRing = { data: Key[]; lookup: Key; tombstone: Key; signature: Key[] };
 
-/** Cell of a sealed value, which opens nowhere else. */
 export type SealedCell = { table: string; column: string; entityId: number; row: string };
 
 export type Secrets = Signer & {
@@ -87,7 +85,6 @@ function makeSecrets({ data, lookup, tombstone, signature }: KeyRing): Secrets {
   };
 }
 
-/** Returns the prefix of values that this data key seals. */
 export function sealedPrefix(dataKeyId: number): string {
   return `${dataKeyId}.`;
 }

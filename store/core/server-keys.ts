@@ -10,7 +10,6 @@ const KEY_BYTES = 32;
 const KEYS_LOCK = 5_717_023_441;
 const KEYS_AREA = 'keys/';
 
-/** One of the server's keys, unwrapped. */
 export type Key = { id: number; key: Buffer };
 
 /** A key in the database, wrapped by the secret key with the fingerprint `wrapped_by`. */
@@ -34,7 +33,6 @@ export async function listKeyIds(tx: Queryable, name: string): Promise<number[]>
   return rows.map(({ id }) => id);
 }
 
-/** Lists the ids of a key's copies in the file store, in order. */
 export async function listFileKeyIds(files: Files, name: string): Promise<number[]> {
   const ids: number[] = [];
   for await (const { key } of files.list(`${KEYS_AREA}${name}-`)) {

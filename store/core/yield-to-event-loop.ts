@@ -1,6 +1,6 @@
 /**
- * Lets one caller at a time have a turn of the event loop for long work, with answers of the database between turns. If
- * `most` callers wait already, the next one continues at once, which bounds the memory of those that wait.
+ * Lets one caller at a time have a turn of the event loop for long work. If `most` callers wait already, the next one
+ * continues at once, which bounds the memory of those that wait.
  */
 export function yieldToEventLoop(most: number): () => Promise<void> {
   const waiting: (() => void)[] = [];
@@ -16,17 +16,11 @@ export function yieldToEventLoop(most: number): () => Promise<void> {
     });
 }
 
-/**
- * How long work runs between two turns of the event loop. A request waits for several turns: with slices of 5 ms, a
- * funnel beside a busy neighbour took a fifth longer.
- */
+/** Time of work between two turns of the event loop: with 5 ms a funnel beside a busy neighbour took a fifth longer. */
 const SLICE_MS = 2;
-/**
- * Number of turns after which the work that has waited longest goes first, so that short work cannot delay it forever.
- */
+/** Number of turns after which the longest waiting work goes first, so that short work cannot delay it forever. */
 const LONGEST_WAITING_EVERY = 4;
 
-/** Long work that waits for its next slice, and its slices so far. */
 type Waiting = { slices: number; resume: () => void };
 const waiting: Waiting[] = [];
 let turns = 0;
@@ -44,8 +38,8 @@ function resumeNext(): void {
 }
 
 /**
- * The part of long work that runs before requests and other work get the event loop. Look between two small pieces
- * whether it is over. In each turn of the event loop, one piece of work that waits for its next slice continues.
+ * The part of long work that runs before requests get the event loop. Look between two small pieces whether it is over.
+ * In each turn of the event loop, one piece of work that waits for its next slice continues.
  */
 export class TimeSlice {
   #slices = 1;
@@ -55,7 +49,6 @@ export class TimeSlice {
     return performance.now() > this.#end;
   }
 
-  /** Yields, and begins the next slice. */
   async next(): Promise<void> {
     await new Promise<void>((resume) => {
       waiting.push({ slices: this.#slices, resume });
@@ -66,7 +59,6 @@ export class TimeSlice {
   }
 }
 
-/** Calls `work` with each item, in slices. */
 export async function inSlices<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
   const slice = new TimeSlice();
   for (const item of items) {
