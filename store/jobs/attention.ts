@@ -6,8 +6,6 @@ import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
-/** Entries that need attention: `ATTENTION` has one value for each kind of entry and object. */
-
 export type AttentionNeed = Right | 'admin' | 'superadmin';
 
 export type AttentionSource = {
@@ -16,10 +14,7 @@ export type AttentionSource = {
   /** The caller needs all of these to see the entries: those that show the object. */
   needs: readonly AttentionNeed[];
   toDo: string;
-  /**
-   * Selects `id`, `name`, `run` (texts, or null), `since` and `reason` of what needs attention in the entity $1, by an
-   * index.
-   */
+  /** Selects `id`, `name`, `run` (texts, or null), `since` and `reason` for entity $1, by an index. */
   select: string;
 };
 
@@ -60,7 +55,6 @@ const JOB_OBJECTS: Record<JobKind, Pick<AttentionSource, 'object' | 'needs'> & {
   },
 };
 
-/** Kinds of files by the right that the request for one needs. */
 const FILE_RIGHTS: [Right, string[]][] = [
   ['sor_manage', ['customer_profiles']],
   ['campaign_view', ['campaigns', 'campaign_logs']],
@@ -81,7 +75,7 @@ const FILE_RIGHTS: [Right, string[]][] = [
   ['downloads', ['download_metrics']],
 ];
 
-/** A step of a job, or a request, failed for none of the reasons of others: the log tells more under the error's id. */
+/** A step or request failed for none of the reasons of others: the log tells more under the error's id. */
 const INTERNAL = `'step ' || e.step || ', error ' || e.id`;
 const REPORT =
   'Look for the id of the error in the logs of servers and workers, and report it: it is an error in Millrace.';
@@ -89,7 +83,6 @@ const INTERNAL_TODO = `${REPORT} Millrace tries the step again by itself.`;
 
 const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its process several times.`;
 
-/** When the error of a given up step is no longer listed. */
 const listedUntil = (kind: JobKind) => (kind === 'access' || kind === 'delete' ? '' : ' This entry goes after a week.');
 
 const IMPORT_AGAIN =
@@ -97,7 +90,6 @@ const IMPORT_AGAIN =
   'ended, the failure is no longer listed. ' +
   'Otherwise it goes after a week.';
 
-/** How staff start a job again whose step was given up. */
 const START_AGAIN: Record<JobKind, string> = {
   import: `Rows that were merged stay; ${IMPORT_AGAIN}`,
   sync: 'The next run tries again; you can start one now.',
@@ -125,10 +117,7 @@ function internalErrorOfJob(kind: JobKind, isGivenUp: boolean): AttentionSource 
   };
 }
 
-/**
- * An import that failed, until its re-drive has ended; no dry run, which brings nothing. The error of line 0 is that of
- * the file as a whole. By imports_failed.
- */
+/** A failed import until its re-drive ends; no dry run. Line 0's error is the whole file's. Uses imports_failed. */
 function failedImport(toDo: string, errors: string): AttentionSource {
   return {
     kind: 'failed',
@@ -176,7 +165,7 @@ function internalErrorOfRequest(needs: readonly AttentionNeed[], isOfEntity: boo
   };
 }
 
-/** A job that no worker has begun, though nothing keeps it waiting. By the indexes of jobs under way. */
+/** A job that no worker has begun, though nothing keeps it waiting. Uses the indexes of jobs under way. */
 function notBegun(kind: JobKind): AttentionSource {
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
   const stored = STORED_JOBS[kind];
@@ -194,7 +183,6 @@ function notBegun(kind: JobKind): AttentionSource {
 /** How long work may wait for an outside system without progress. */
 const WAITS_LONG = `interval '1 hour'`;
 
-/** Differences between the entries about runs of features. */
 type AttentiveRuns = {
   owners: 'syncs' | 'data_exporters';
   /** A condition on runs `j` that try something. */
@@ -225,7 +213,7 @@ const RUNS: Record<'sync' | 'export', AttentiveRuns> = {
 
 /**
  * A run that waits for an outside system, a paused owner, and an owner's failed run: its last run, whatever started it,
- * or the last failed one while failures of scheduled runs count. By the index of an owner's runs.
+ * or the last failed one while failures of scheduled runs count. Uses the index of an owner's runs.
  */
 function troubleOfRuns(kind: 'sync' | 'export'): AttentionSource[] {
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
@@ -263,7 +251,6 @@ function troubleOfRuns(kind: 'sync' | 'export'): AttentionSource[] {
   ];
 }
 
-/** Why single locations of a deletion `j` could not be erased; null if none failed. */
 const LOCATION_FAULTS = `(SELECT string_agg(f.value ->> 'reason', ', ' ORDER BY f.key) FROM jsonb_each(j.location_faults) f)`;
 
 export const ATTENTION: readonly AttentionSource[] = [

@@ -5,8 +5,8 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
- * Internal errors that last: of a step of a job or flow until it succeeds, of requests and of jobs that were given up
- * for a week, of a privacy request that was given up until staff start it again.
+ * Internal errors that last: of a step until it succeeds, of requests and given up jobs for a week, of a given up
+ * privacy request until staff start it again.
  */
 
 /** A failed step: `job` is empty if the flow is no job, `entityId` null if there is none. */
@@ -15,8 +15,8 @@ export type FailedStep = Row<'internal_errors', 'entityId' | 'job' | 'step', { k
 export type LastingError = Row<'internal_errors', 'id' | 'since' | 'step'>;
 
 /**
- * Notes an error down under its id in the log; `since` stays that of the first one. `isGivenUp`: Millrace does not try
- * the step again by itself. Does nothing for an entity that is gone.
+ * Records an error under its id in the log; `since` stays the first one's. `isGivenUp`: Millrace does not try the step
+ * again by itself. Does nothing for an entity that is gone.
  */
 export async function upsertInternalError(
   db: Queryable,
@@ -33,7 +33,6 @@ export async function upsertInternalError(
   );
 }
 
-/** Forgets the errors of a step that has succeeded. */
 export async function deleteInternalError(db: Queryable, { entityId, kind, job, step }: FailedStep): Promise<void> {
   await db.query(
     'DELETE FROM internal_errors WHERE entity_id IS NOT DISTINCT FROM $1 AND kind = $2 AND job = $3 AND step = $4',
@@ -41,7 +40,6 @@ export async function deleteInternalError(db: Queryable, { entityId, kind, job, 
   );
 }
 
-/** Forgets the errors of a job that is started again. */
 export async function deleteInternalErrorsOfJob(
   db: Queryable,
   entityId: number,
@@ -51,14 +49,12 @@ export async function deleteInternalErrorsOfJob(
   await db.query('DELETE FROM internal_errors WHERE entity_id = $1 AND kind = $2 AND job = $3', [entityId, kind, job]);
 }
 
-/** Steps whose errors last, in all entities: those that workers may settle. */
 export async function listFailedSteps(db: Queryable): Promise<FailedStep[]> {
   return readRows(
     await db.query("SELECT entity_id, kind, job, step FROM internal_errors WHERE kind <> 'request' LIMIT 10000"),
   );
 }
 
-/** The oldest lasting error of each of these jobs, by the job's identifier. */
 export async function listInternalErrors(
   db: Queryable,
   kind: JobKind,
@@ -76,10 +72,7 @@ export async function listInternalErrors(
   return new Map(rows.map(({ job, ...error }) => [job, error]));
 }
 
-/**
- * Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise.
- * Likewise attempts at steps. Keeps those of a privacy request that was given up, as long as it waits for staff.
- */
+/** Deletes errors and attempts that nothing has repeated or settled for a week; none that waits for staff. */
 export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM internal_errors e WHERE last_at < now() - interval '7 days' AND NOT (given_up AND EXISTS (
@@ -91,10 +84,7 @@ export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
 
 const NOTICE = 'internal_errors';
 
-/**
- * Takes the turn to mail about errors that are newer than the last such mail: at most once an hour, across all
- * processes.
- */
+/** Takes the turn to mail about newer errors: at most once an hour, across all processes. */
 export async function takeInternalErrorNotice(db: Queryable): Promise<boolean> {
   const { rowCount } = await db.query(
     `INSERT INTO operator_notices AS n (name, sent_at) SELECT $1, now() WHERE EXISTS (SELECT FROM internal_errors)
@@ -107,7 +97,6 @@ export async function takeInternalErrorNotice(db: Queryable): Promise<boolean> {
 
 const MAX_MAILED = 20;
 
-/** Errors of about the last hour in all entities, newest first. */
 export async function listNewInternalErrors(db: Queryable): Promise<MailedError[]> {
   return readRows(
     await db.query(

@@ -9,10 +9,7 @@ import type { OwnerKind } from './run-owners.ts';
 
 export type RunningJob = JobRef & JobKey & { workflowRunId: string };
 
-/**
- * Jobs accepted more than `graceSeconds` ago that no workflow has claimed and that no other job keeps waiting, oldest
- * first.
- */
+/** Lists jobs accepted over `graceSeconds` ago, oldest first, that are not claimed and wait for no other job. */
 export async function listUnclaimedJobs(db: Queryable, kind: JobKind, graceSeconds: number): Promise<JobRef[]> {
   const stored = STORED_JOBS[kind];
   return readRows<JobRef>(
@@ -36,10 +33,7 @@ export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<Run
   );
 }
 
-/**
- * Takes the row from a workflow that Temporal no longer knows: steps of its generation end, and it may be claimed
- * again.
- */
+/** Takes the row from a workflow that Temporal has lost: steps of its generation end, and it may be claimed again. */
 export async function resetJob(
   db: Queryable,
   kind: JobKind,
@@ -57,7 +51,7 @@ export async function resetJob(
   return rowCount! > 0;
 }
 
-/** Syncs with a run that was canceled more than `graceSeconds` ago and whose last batch is not counted yet. */
+/** Lists syncs with a run canceled over `graceSeconds` ago whose last batch is not counted yet. */
 export async function listSyncsToSettle(
   db: Queryable,
   graceSeconds: number,
@@ -77,7 +71,6 @@ export async function endCampaigns(db: Queryable): Promise<void> {
   await db.query(`UPDATE campaigns c SET ended_at = now(), updated_at = now() WHERE ${ENDING}`);
 }
 
-/** Syncs, or exporters, that Temporal should have a Schedule for, with the zones of their entities. */
 export async function listScheduled<Owner>(
   db: Queryable,
   { table, toOwner, isScheduled }: OwnerKind<Owner>,

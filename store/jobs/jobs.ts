@@ -5,9 +5,8 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { HAS_TURN } from '../gdpr/device-requests.ts';
 
 /**
- * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at,
- * started_at, workflow_run_id (of the workflow that holds the job), and generation. A job is accepted, then running,
- * then ended; a step of an older generation ends without effect.
+ * The one lifecycle of jobs: accepted, running, ended. A step of an older generation ends without effect. Each kind has
+ * a table with entity_id, id, identifier, state, received_at, started_at, workflow_run_id and generation.
  */
 export type StoredKind = {
   table: string;
@@ -15,13 +14,12 @@ export type StoredKind = {
   only?: string;
   /** A condition on an accepted job `j` that may be started. */
   mayStart?: string;
-  /** Jobs of one owner run one after another, in the order of their ids: the owner's column. */
+  /** The owner's column; jobs of one owner run one after another, in the order of their ids. */
   owner?: string;
   /** Condition on a row of this name: the job runs beside others of its owner. */
   isBeside?: (job: string) => string;
   /** The state in which a job that has ended is still its workflow's. */
   heldAs?: string;
-  /** Columns that a claim sets besides. */
   alsoSet?: string;
   /** Changes of a reset besides, with the new generation as `reset`. */
   alsoReset?: string;
@@ -59,7 +57,6 @@ export const STORED_JOBS: Record<JobKind, StoredKind> = {
   delete: { ...GDPR, only: "request_type = 'delete'" },
 };
 
-/** That no other job of the owner of `j` runs, nor one in `before` waits. */
 export function isFree({ table, owner, isBeside = () => 'false' }: StoredKind, before = 'false'): string {
   if (owner === undefined) return 'true';
   return `(${isBeside('j')} OR NOT EXISTS (
@@ -68,9 +65,8 @@ export function isFree({ table, owner, isBeside = () => 'false' }: StoredKind, b
 }
 
 /**
- * Makes the row this workflow run's, and returns its columns; a repeat by the same run succeeds. Null when it is
- * another's, has ended, or another job of its owner is under way, or was there before. Where there is an owner, `tx`
- * holds it.
+ * Makes the row this workflow run's, and returns its columns; a repeat succeeds. Null: it has ended, is another's, or
+ * waits for another job of its owner. `tx` holds the owner, if any.
  */
 export async function claimJob<R extends object>(
   tx: Queryable,
@@ -95,13 +91,11 @@ export async function claimJob<R extends object>(
 type Selected = {
   /** A statement up to its WHERE, in which the job's row is `j`; by default all of the row. */
   select?: string;
-  /** By default of those that run. */
   states?: readonly string[];
-  /** Beside other steps of the same job, which hold it this way, too. */
   isShared?: boolean;
 };
 
-/** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
+/** Locks the row; null when another generation has taken over, or it has ended. */
 export async function lockJob<R extends object>(
   tx: Tx,
   kind: JobKind,
@@ -118,7 +112,6 @@ export async function lockJob<R extends object>(
   );
 }
 
-/** Returns whether a step of this generation may continue. */
 export async function isJobCurrent(
   db: Queryable,
   kind: JobKind,
@@ -131,10 +124,7 @@ export async function isJobCurrent(
   return rowCount === 1;
 }
 
-/**
- * Changes a running job; `set` has its values from $4 on. Throws `JobGone` when another generation has taken over, or
- * it has ended.
- */
+/** Changes a running job; `set` has values from $4 on. Throws `JobGone` if it has ended or changed generation. */
 export async function updateJob(
   db: Queryable,
   kind: JobKind,
@@ -151,10 +141,7 @@ export async function updateJob(
 
 export type StagedKind = Extract<JobKind, 'import' | 'sync' | 'export' | 'file'>;
 
-/**
- * Says what a running job is at; null: it is at its work. Does nothing for a job that has ended, or that another
- * generation has taken over.
- */
+/** Sets what a running job is at; null: at its work. Does nothing if it has ended or changed generation. */
 export async function updateJobStage(
   db: Queryable,
   kind: StagedKind,
@@ -168,7 +155,7 @@ export async function updateJobStage(
   );
 }
 
-/** Holds a job that is to be canceled. Null for an unknown one, false for one that has ended. */
+/** Locks a job to cancel. Null for an unknown one, false for one that has ended. */
 export async function lockJobToCancel<R extends { state: string }>(
   tx: Queryable,
   kind: JobKind,
@@ -222,11 +209,9 @@ export async function endJob(
 export type JobEnd = {
   state: 'finished' | 'failed' | 'canceled';
   failure: { status: string; message: string } | null;
-  /** The alert to be mailed. */
   alert: string | null;
 };
 
-/** Why a run can't go on for now, and until when it waits. */
 export async function updateRunTrouble(
   tx: Queryable,
   kind: 'sync' | 'export',
@@ -240,10 +225,8 @@ export async function updateRunTrouble(
   );
 }
 
-/** Columns of a run's trouble once it continues. */
 export const NO_TROUBLE = 'tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL';
 
-/** The oldest job of an owner that waits to be started, where none is running. */
 export async function findNextJob(
   db: Queryable,
   kind: 'sync' | 'export',
@@ -261,7 +244,6 @@ export async function findNextJob(
   return rows[0] ? { entityId, jobId: rows[0].id, identifier: rows[0].identifier } : null;
 }
 
-/** Identifiers of some jobs by their ids. */
 export async function listJobIdentifiers(
   db: Queryable,
   kind: JobKind,

@@ -8,17 +8,14 @@ export type FoundAttention = Pick<AttentionSource, 'kind' | 'object' | 'toDo'> &
   run: string | null;
   since: Date;
   reason: string;
-  /** With `id` and `run` the entry's place in the list: `since` in microseconds, kind and object. */
+  /** The entry's position, with `id` and `run`: `since` in microseconds, kind and object. */
   micros: number;
   place: string;
 };
 
 type Place = { micros: number; kind: string; id: string; run: string };
 
-/**
- * Entries of some sources, newest first: the first ones, or those behind a place. Each source gives at most `limit`
- * rows.
- */
+/** Lists entries of some sources, newest first, from a position on; at most `limit` rows of each source. */
 export async function listAttentionOf(
   db: Queryable,
   entityId: number,

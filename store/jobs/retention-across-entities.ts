@@ -11,12 +11,12 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 /** Deletes expired rows in all entities, and lists what waits for deletion. */
 
 const BATCH = 5_000;
-/** With each go some dozens of records and files. */
+/** Maximum number of runs deleted at once, each with some dozens of records and files. */
 const RUNS_AT_ONCE = 100;
 
 type RefRow = Row<'sync_runs', 'entityId' | 'id' | 'identifier'>;
 
-/** Ended imports older than a week (reference: Limits). */
+/** Lists ended imports older than a week (reference: Limits). */
 export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
   const rows = readRows<RefRow>(
     await db.query(
@@ -28,7 +28,6 @@ export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
   return rows.map((row) => ({ entityId: row.entityId, jobId: row.id, identifier: row.identifier }));
 }
 
-/** Deletes the remains of ended dry runs, which lie beside the values. */
 export async function deleteDryRunRemains(db: Database): Promise<void> {
   for (const table of ['dry_run_sets', 'dry_run_ids']) {
     await inBatches(
@@ -41,7 +40,7 @@ export async function deleteDryRunRemains(db: Database): Promise<void> {
   }
 }
 
-/** Deletes the errors in bounded batches, then the job, and notes its pinned file for deletion. */
+/** Deletes errors in bounded batches, then the job, and notes its pinned file for deletion. */
 export async function deleteImport(db: Database, { entityId, jobId }: JobRef): Promise<void> {
   await inBatches(
     db,
@@ -61,10 +60,7 @@ export async function deleteImport(db: Database, { entityId, jobId }: JobRef): P
   });
 }
 
-/**
- * Clears what deleted attributes and SoRs left behind: values in bounded batches, then their own rows. The
- * row of a SoR stays as long as an import tells of it.
- */
+/** Deletes remains of deleted attributes and SoRs, in batches. The row of a SoR stays while an import names it. */
 export async function deleteRemains(db: Database): Promise<void> {
   const attributes = readRows<Row<'customer_attributes', 'entityId' | 'sorId' | 'id'>>(
     await db.query(`SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`),
@@ -90,7 +86,6 @@ export async function deleteExpiredTokens(db: Queryable): Promise<void> {
   await db.query('DELETE FROM tokens WHERE expires_at < now()');
 }
 
-/** Idempotency keys whose time is over, with the replies kept under them. */
 export async function deleteOldRequests(db: Database): Promise<void> {
   await inBatches(
     db,
@@ -101,7 +96,6 @@ export async function deleteOldRequests(db: Database): Promise<void> {
   );
 }
 
-/** Entities in whose feed a request has waited for more than `graceSeconds`. */
 export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Promise<number[]> {
   // feed_inbox holds only what waits, and all that is read.
   const rows = readRows<Row<'feed_requests', 'entityId'>>(
@@ -114,10 +108,7 @@ export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Pro
   return rows.map((row) => row.entityId);
 }
 
-/**
- * Lists entities whose customers have been pending for more than `graceSeconds`, or ten times as long while merges
- * follow each other.
- */
+/** Lists entities with customers pending over `graceSeconds`, or ten times as long while merges follow each other. */
 export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
   const rows = readRows<Row<'attribute_change_log', 'entityId'>>(
     await db.query(
@@ -130,7 +121,7 @@ export async function listEntitiesWithPendingCustomers(db: Queryable, graceSecon
   return rows.map((row) => row.entityId);
 }
 
-/** Requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
+/** Deletes requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
 export async function deleteOldFeedRequests(db: Database): Promise<void> {
   await inBatches(
     db,
@@ -149,16 +140,13 @@ export async function deleteOldFeedRequests(db: Database): Promise<void> {
   );
 }
 
-/** Entries of the change log whose time is over. */
 export async function deleteOldChanges(db: Database): Promise<void> {
   const { rows } = await db.query<Row<'entities', 'id'>>('SELECT id FROM entities');
   for (const { id } of rows) await deleteOldEntries(db, id);
 }
 
-/** The values of a SoR, or of one of its attributes. */
 type ValuesOf = { entityId: number; sorId: number; attributeId: number | null };
 
-/** Behind this one, in the order of the primary key. */
 type ValueKey = { customer_id: string; customer_type: number; attribute_id: number };
 
 /** Deletes values, and with each batch the customers who have none left. */
@@ -200,8 +188,8 @@ async function deleteSomeValues(
 }
 
 /**
- * The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves,
- * but for those that have written something: a person who is erased later learns that there are copies.
+ * Deletes runs of exporters deleted over a month ago, then those exporters, unless they have written something: a
+ * person who is erased later learns that there are copies.
  */
 export async function deleteOldExportRuns(db: Database): Promise<void> {
   await inBatches(
@@ -225,9 +213,8 @@ const NOTES_OF_RUNS = [
 ] as const;
 
 /**
- * Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their
- * records, and the syncs themselves, but for those that wrote into another system: receipts of later deletions name
- * them.
+ * Deletes runs that ended over a month ago, then records of deleted syncs, and these syncs unless they wrote into
+ * another system: receipts of later deletions name them.
  */
 export async function deleteOldSyncRuns(db: Database): Promise<void> {
   // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
@@ -271,7 +258,7 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
   }
 }
 
-/** The members of segments that were deleted. Each segment that has members costs one look into their key. */
+/** Deletes members of deleted segments. Each segment with members costs one look into their key. */
 export async function deleteMembersOfDeleted(db: Database): Promise<void> {
   const rows = readRows<Row<'segment_members', 'entityId' | 'segmentId'>>(
     await db.query(
@@ -294,7 +281,6 @@ export async function deleteMembersOfDeleted(db: Database): Promise<void> {
   }
 }
 
-/** Entities with a segment whose refresh has been due for more than `graceSeconds`. */
 export async function listEntitiesWithDueSegments(db: Queryable, graceSeconds: number): Promise<number[]> {
   const rows = readRows<Row<'segments', 'entityId'>>(
     await db.query(

@@ -2,12 +2,12 @@ import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { MailState } from '../core/mails.ts';
 
-/** The outcome of a run's alert at a connection; a state of null: it is not sent yet. */
+/** A null state: the alert is not sent yet. */
 export type RunAlertOutcome = { connection: string; state: MailState | null; tries: number; reason: string | null };
 
 const RUN_COLUMN = { sync: 'sync_run_id', export: 'export_run_id' } as const;
 
-/** The id of the row that keeps it. Safe to repeat. */
+/** Returns the id of the row that keeps it. Safe to repeat. */
 export async function insertRunAlert(
   db: Queryable,
   kind: 'sync' | 'export',
@@ -27,7 +27,7 @@ export async function insertRunAlert(
   return rows[0]!.id;
 }
 
-/** By run, in the order in which they were sent first; runs without any are left out. */
+/** Lists by run, in the order in which they were sent first; runs without any are left out. */
 export async function listRunAlerts(
   db: Queryable,
   kind: 'sync' | 'export',

@@ -2,14 +2,12 @@
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Differences between the owners of features. */
 export type OwnerKind<Owner> = {
   table: string;
   /** Makes an owner of the columns of its row, with its creator. */
   toOwner(columns: never): Owner;
   /** How others wait for an owner that is locked. */
   held: 'UPDATE' | 'NO KEY UPDATE';
-  /** A condition on an owner `o` that has a Schedule while it is neither paused nor deleted. */
   isScheduled: string;
 };
 
@@ -33,16 +31,13 @@ export function ownersOf<Owner>(kind: OwnerKind<Owner>) {
   return {
     kind,
 
-    /** Oldest first. */
     list: (db: Queryable, entityId: number, { offset, limit }: { offset?: number; limit?: number } = {}) =>
       find(db, 'ORDER BY o.id OFFSET $2 LIMIT $3', [entityId, offset ?? 0, limit ?? null]),
     find: (db: Queryable, entityId: number, identifier: string) => findOne(db, byIdentifier, [entityId, identifier]),
     findById: (db: Queryable, entityId: number, id: number) => findOne(db, byId, [entityId, id]),
 
-    /** As `find`, and holds it as it is until the transaction ends. */
     lock: (tx: Queryable, entityId: number, identifier: string) =>
       findOne(tx, `${byIdentifier} ${forHolder}`, [entityId, identifier]),
-    /** As `findById`, and holds it. */
     lockById: (tx: Queryable, entityId: number, id: number) => findOne(tx, `${byId} ${forHolder}`, [entityId, id]),
 
     async count(db: Queryable, entityId: number): Promise<number> {
@@ -53,7 +48,7 @@ export function ownersOf<Owner>(kind: OwnerKind<Owner>) {
       return rows[0]!.count;
     },
 
-    /** Pauses an owner for a reason, so that its schedule starts no run; null resumes it, with no failure counted. */
+    /** Pauses an owner, so that its schedule starts no run; null resumes it, with no failure counted. */
     async updatePaused(tx: Queryable, entityId: number, id: number, reason: string | null): Promise<void> {
       await tx.query(
         `UPDATE ${table} SET paused_at = CASE WHEN $3::text IS NOT NULL THEN now() END, paused_reason = $3,
@@ -67,7 +62,6 @@ export function ownersOf<Owner>(kind: OwnerKind<Owner>) {
       await tx.query(`UPDATE ${table} SET failures = $3 WHERE entity_id = $1 AND id = $2`, [entityId, id, failures]);
     },
 
-    /** Records until when Temporal's Schedule of this revision has times. */
     async updateScheduledUntil(
       db: Queryable,
       { entityId, id, revision }: { entityId: number; id: number; revision: number },

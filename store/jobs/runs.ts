@@ -7,7 +7,6 @@ import type { MailState } from '../core/mails.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel, STORED_JOBS } from './jobs.ts';
 import type { Owners } from './run-owners.ts';
 
-/** Common members of the runs of syncs and of exporters. */
 export type Run = Row<
   'sync_runs',
   | 'entityId'
@@ -27,7 +26,6 @@ export type Run = Row<
 > & {
   failure: { status: string; message: string } | null;
   mail: { state: MailState; tries: number; reason: string | null } | null;
-  /** The alert to be mailed, or null. */
   alert: string | null;
 };
 
@@ -36,24 +34,18 @@ type RunKind<R extends Run, Owner> = {
   kind: 'sync' | 'export';
   owners: Owners<Owner>;
   ownerOf(run: R): number;
-  /** Makes a run of the columns of its row. */
   toRun(columns: never): R;
   /** Columns that a claim sets in row `r`, with values from $3 on; null: none. */
   claimed(columns: never, owner: Owner): { set: string; values?: unknown[] } | null;
-  /**
-   * Which of an owner's last runs covers a scheduled time $3, with more values from $4 on: a condition, which run comes
-   * first, and what else is set in it.
-   */
+  /** Finds the run that covers a scheduled time $3, with values from $4 on: condition, order, and columns to set. */
   covering: { where: string; order?: string; set?: string };
   /** Columns that a cancellation sets in row `r`, and statements after a run or all runs of owner $2 ended. */
   canceled: { set: string; afterwards?: string; ofOwner?: string };
   /** A condition on the accepted runs of the schedule that end when their owner is paused; default: all. */
   hasNotBegun?: string;
-  /** A statement at the end of a run $2. */
   ended?: string;
 };
 
-/** Returns the statements of one kind of runs. */
 export function runsOf<R extends Run, NewRun extends object, Owner>(kind: RunKind<R, Owner>) {
   const reads = readsOf(kind);
   return { ...kind, ...reads, ...locksOf(kind, reads.findById), ...changesOf<R, NewRun, Owner>(kind) };
@@ -61,7 +53,6 @@ export function runsOf<R extends Run, NewRun extends object, Owner>(kind: RunKin
 
 export type Runs<R extends Run, Owner> = Omit<ReturnType<typeof runsOf<R, object, Owner>>, 'insert'>;
 
-/** On a run that was asked for and has not begun. */
 export const IS_WAITING = `state = 'accepted' AND cause = 'request'`;
 
 /** On a run that counts the scheduled time $3. */
@@ -82,7 +73,6 @@ function readsOf<R extends Run, Owner>({ kind, toRun }: RunKind<R, Owner>) {
       return readRow(await db.query(`SELECT * FROM ${table} WHERE entity_id = $1 AND id = $2`, [entityId, id]), toRun);
     },
 
-    /** The runs of an owner, newest first. */
     async list(
       db: Queryable,
       entityId: number,
@@ -106,9 +96,7 @@ function readsOf<R extends Run, Owner>({ kind, toRun }: RunKind<R, Owner>) {
       return rows[0]!.count;
     },
 
-    /**
-     * The identifier of a run of an owner for which a condition holds, with values from $3 on; null if there is none.
-     */
+    /** Returns a run's identifier by a condition with values from $3 on; null if there is none. */
     async findIdentifier(
       db: Queryable,
       entityId: number,
@@ -131,7 +119,7 @@ function locksOf<R extends Run, Owner>(
   { kind, owners, ownerOf, toRun, claimed }: RunKind<R, Owner>,
   findById: FindById<R>,
 ) {
-  /** Holds a run until the transaction ends. Null when another generation has taken over, or it has ended. */
+  /** Locks a run; null when another generation has taken over, or it has ended. */
   async function lock(tx: Tx, key: JobKey, states?: string[]): Promise<R | null> {
     const row = await lockJob<never>(tx, kind, key, { states });
     return row && toRun(row);
@@ -145,14 +133,14 @@ function locksOf<R extends Run, Owner>(
   return {
     lock,
 
-    /** As `lock`, and holds its owner before it, as claims and cancellations do; null for a deleted owner. */
+    /** Does as `lock`, but locks the owner first, as claims and cancellations do; null for a deleted owner. */
     async lockWithOwner(tx: Tx, key: JobKey): Promise<{ run: R; owner: Owner | null } | null> {
       const owner = await lockOwner(tx, key.entityId, key.jobId);
       const run = await lock(tx, key);
       return run && { run, owner };
     },
 
-    /** As `claimJob`; null also if the owner is deleted. `first` is done in the transaction that holds the owner. */
+    /** Does as `claimJob`; null also if the owner is deleted. `first` runs in the transaction that holds the owner. */
     async claim(
       tx: Tx,
       entityId: number,
@@ -211,9 +199,7 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
       );
     },
 
-    /**
-     * Counts a scheduled time as covered by another run; false if none covers it. One scan back along the owner's runs.
-     */
+    /** Counts a scheduled time as covered by another run; false if none covers it. Scans back the owner's runs once. */
     async cover(
       tx: Queryable,
       entityId: number,
@@ -233,7 +219,7 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
       return rowCount === 1;
     },
 
-    /** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
+    /** Ends a run, and keeps what it wrote. Null for an unknown one, false for one that has ended. */
     async cancel(tx: Queryable, entityId: number, identifier: string): Promise<R | false | null> {
       const row = await lockJobToCancel<{ id: number; state: string }>(tx, kind, entityId, identifier);
       if (!row) return row;
@@ -241,9 +227,7 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
       return toRun(row as never);
     },
 
-    /**
-     * Cancels the runs of an owner's schedule that have not begun, or all that have not ended: the owner is deleted.
-     */
+    /** Cancels an owner's scheduled runs that have not begun, or all that have not ended: the owner is deleted. */
     async cancelOf(tx: Queryable, entityId: number, ownerId: number, which: 'scheduled' | 'all'): Promise<void> {
       const some = `state = 'accepted' AND cause = 'schedule' AND ${hasNotBegun}`;
       const all = `state IN ('accepted', 'running')`;
@@ -251,7 +235,6 @@ function changesOf<R extends Run, NewRun extends object, Owner>({
       if (which === 'all' && canceled.ofOwner) await tx.query(canceled.ofOwner, [entityId, ownerId]);
     },
 
-    /** Ends a locked run. */
     async end(tx: Queryable, run: Pick<Run, 'entityId' | 'id'>, { state, failure, alert }: JobEnd): Promise<void> {
       const values = [failure?.status ?? null, failure?.message ?? null, alert];
       await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL', values);

@@ -6,10 +6,7 @@ import { STORED_JOBS } from './jobs.ts';
 
 /** Attempts at steps of jobs: which process has one, and whether that process still lives. */
 
-/**
- * `activity`: Temporal's run and activity; `attempt` counts from 1. `location`: of a deletion, whose workflow tries a
- * location again by another activity after a few attempts. Then `activity` names the location, for all of these.
- */
+/** `activity`: Temporal's run and activity, or a deletion's `location`, which several activities try in turn. */
 export type JobStep = {
   entityId: number;
   kind: JobKind;
@@ -19,9 +16,7 @@ export type JobStep = {
   location?: string;
 };
 
-/**
- * The first key of the advisory locks of processes; the second is the process, or 0 for the turn of a suspected step.
- */
+/** First key of the locks of processes; the second is the process, or 0 for the turn of a suspected step. */
 const PROCESS_LOCK = 1_297_705_033;
 const TURN = 0;
 
@@ -55,7 +50,6 @@ const NO_PROGRESS = [
   'mail_reason',
 ];
 
-/** How far a job `j` is, beside its row. */
 const BESIDE: Partial<Record<JobKind, string>> = {
   import: '(SELECT sum(l.next_offset) FROM import_lanes l WHERE l.entity_id = j.entity_id AND l.import_id = j.id)',
   export: '(SELECT count(*) FROM export_files f WHERE f.entity_id = j.entity_id AND f.run_id = j.id)',
@@ -67,7 +61,6 @@ const BESIDE: Partial<Record<JobKind, string>> = {
 };
 
 export type FoundAttempt = {
-  /** The attempt that was noted last. */
   noted: NotedAttempt | null;
   /** True: its process is gone, not with the database; for syncs also an attempt past its heartbeat. */
   hasDied: boolean;
@@ -75,7 +68,7 @@ export type FoundAttempt = {
   progress: string | null;
 };
 
-/** Finds what is known of the attempts at a step, as a process sees it that begins another one. */
+/** Finds the attempts at a step, as a process sees them that begins another one. */
 export async function findAttempt(
   db: Queryable,
   { entityId, kind, job, activity, location }: JobStep,
@@ -108,7 +101,7 @@ export async function findAttempt(
   return { noted, hasDied: noted?.hasDied ?? false, progress: found?.progress ?? null };
 }
 
-/** Notes that a process begins an attempt. Does nothing for an entity that is gone. */
+/** Does nothing for an entity that is gone. */
 export async function upsertAttempt(
   db: Queryable,
   { entityId, kind, job, activity }: JobStep,
@@ -123,7 +116,7 @@ export async function upsertAttempt(
   );
 }
 
-/** Notes that an attempt has ended, in whatever way; nothing changes if a later one has begun. */
+/** Notes that an attempt has ended; nothing changes if a later one has begun. */
 export async function updateAttemptEnded(
   db: Queryable,
   { entityId, kind, job, activity, attempt }: JobStep,
@@ -137,7 +130,6 @@ export async function updateAttemptEnded(
   );
 }
 
-/** Forgets the attempts at a step that is over. */
 export async function deleteAttempts(db: Queryable, { entityId, kind, job, activity }: JobStep): Promise<void> {
   await db.query('DELETE FROM step_attempts WHERE entity_id = $1 AND kind = $2 AND job = $3 AND activity = $4', [
     entityId,
@@ -152,10 +144,7 @@ export async function lockProcess(session: Queryable, process: number): Promise<
   await session.query('SELECT pg_advisory_lock($1, $2)', [PROCESS_LOCK, process]);
 }
 
-/**
- * Takes the turn in which no other suspected step runs alone; false if another process has it. A session may take it
- * again.
- */
+/** Takes the turn in which one suspected step runs alone; false if another process has it. Safe to repeat. */
 export async function lockTurn(session: Queryable): Promise<boolean> {
   const {
     rows: [row],
