@@ -14,7 +14,6 @@ import type { SendRef } from './sends.ts';
 
 type AttemptState = 'waiting' | 'sending' | 'settled';
 
-/** A new attempt. `content`: what the device gets, as JSON. */
 export type NewAttempt = {
   id: number;
   campaignId: number;
@@ -38,7 +37,6 @@ export type NewAttempt = {
   content: string | null;
 };
 
-/** Number of ids that each number of the sequence stands for. */
 const IDS_OF_A_NUMBER = 100;
 
 /** Draws rising ids of new attempts, and returns the time of the transaction as Postgres writes it. */
@@ -54,7 +52,6 @@ export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: numb
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
   is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, variant, content`;
 
-/** Number of characters written at once, which bounds memory. */
 const WRITTEN_CHARS = 1024 ** 2;
 
 /** Inserts attempts. A settled one gets the time of the transaction, `now`: exports of later windows find it. */
@@ -108,7 +105,6 @@ function attemptLine(entityId: number, attempt: NewAttempt, now: string): string
 
 const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
-/** A due attempt and its device as it is now; null if the device is gone. */
 export type DueAttempt = {
   id: number;
   campaignId: number;
@@ -148,10 +144,7 @@ export async function listDueAttempts(
   return rows.map((row) => ({ ...row, device: isThere(row) ? row : null }));
 }
 
-/**
- * Marks waiting attempts as sending, and returns the ids of those that may leave: not those that another worker has
- * marked, whose campaign has ended, or whose person was erased meanwhile.
- */
+/** Marks waiting attempts as sending; returns ids that may leave: not marked by others, not canceled or erased. */
 export async function markSending(
   tx: Queryable,
   entityId: number,
@@ -192,10 +185,7 @@ export async function putOffAttempts(
   );
 }
 
-/**
- * Moves at most `limit` attempts of an app to an earlier end of quiet hours, which have changed, and returns how many.
- * Uses the index attempts_open.
- */
+/** Moves at most `limit` attempts of an app to an earlier end of quiet hours; returns how many. Uses attempts_open. */
 export async function updateQuietUntil(
   tx: Queryable,
   entityId: number,
@@ -213,7 +203,7 @@ export async function updateQuietUntil(
   return rowCount!;
 }
 
-/** Lists running sends with attempts of an app that wait for the end of quiet hours. Uses the index attempts_open. */
+/** Lists running sends with attempts of an app that wait for the end of quiet hours. Uses attempts_open. */
 export async function listQuietSends(
   db: Queryable,
   entityId: number,
@@ -244,7 +234,6 @@ export async function hasSending(db: Queryable, entityId: number, sendId: number
   return rowCount! > 0;
 }
 
-/** Returns when the first waiting attempt is due; null if none waits. */
 export async function findNextDue(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
   const { rows } = await db.query<{ due_at: Date | null }>(
     `SELECT min(due_at) AS due_at FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting'`,
@@ -256,7 +245,6 @@ export async function findNextDue(db: Queryable, entityId: number, sendId: numbe
 /** SQL for what stays of a sensitive attempt's settled content: an in-app message that no device has shown. */
 const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
 
-/** The outcome of an attempt. */
 export type NewOutcome = {
   id: number;
   campaignId: number;
@@ -267,10 +255,9 @@ export type NewOutcome = {
 };
 
 /**
- * Records the outcomes of attempts that were sending, or that waited and are not sent. An attempt that was settled as
- * UNKNOWN meanwhile, since its worker was thought lost, gets its real outcome and settles now, so that readers of
- * UNKNOWN read it again. Deletes a sensitive campaign's content once no device needs it. Restores nothing of a person
- * who was erased meanwhile.
+ * Records outcomes of attempts that were sending, or that waited and are not sent. One settled as UNKNOWN meanwhile
+ * gets its real outcome and settles now, so that readers of UNKNOWN read it again. Deletes a sensitive campaign's
+ * content once no device needs it. Restores nothing of an erased person.
  */
 export async function recordOutcomes(
   tx: Queryable,
@@ -319,8 +306,8 @@ export async function settleInterrupted(tx: Queryable, entityId: number, sendId:
 }
 
 /**
- * Cancels waiting attempts, and in-app messages that no device has shown, of a send's campaigns that ended. A push that
- * left stays as it is. Uses the indexes attempts_open and attempts_by_inapp_end.
+ * Cancels waiting attempts, and unshown in-app messages, of a send's ended campaigns. A push that left stays. Uses the
+ * indexes attempts_open and attempts_by_inapp_end.
  */
 export async function cancelWaiting(
   tx: Queryable,
@@ -347,16 +334,15 @@ export async function cancelWaiting(
   );
 }
 
-/** A device's receipt for an attempt; `at`: ISO. */
 export type Receipt = { appId: number; deviceId: string; attemptId: number; kind: ReceiptKind; at: string };
 
 const MAY_BE_SENT = `(a.channel <> 'inapp' AND (a.state = 'sending' OR a.code IN ('PUSH_SENT', 'UNKNOWN')))`;
 const IS_GIVEN = 'a.inapp_until IS NOT NULL';
 
 /**
- * Records receipts of devices for their own messages; the first time of each kind counts. An opened push was delivered,
- * too, a clicked in-app message shown. Ignores receipts for other devices' attempts, for attempts that reports no
- * longer have, and for messages that were never sent. Uses the index attempts_by_device.
+ * Records a device's receipts for its own messages; the first of each kind counts. An opened push was delivered, too, a
+ * clicked in-app message shown. Ignores attempts that reports no longer have, or that never left. Uses the index
+ * attempts_by_device.
  */
 export async function updateReceipts(tx: Queryable, entityId: number, receipts: readonly Receipt[]): Promise<void> {
   if (receipts.length === 0) return;

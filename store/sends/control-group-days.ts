@@ -6,7 +6,7 @@ import { readRow } from '../core/camel-row.ts';
 import { type Database, isQueryCanceled, type Queryable, read, type Tx } from '../core/database.ts';
 import type { CampaignDay } from './report-rollups.ts';
 
-/** `people`: held back, with their devices; `targetedPeople`: not held back. Of both, those who opened the app. */
+/** `people`: held back, with their devices; `targetedPeople`: not held back; and how many of each opened the app. */
 type ControlGroupFigures = {
   people: number;
   devices: number;
@@ -31,7 +31,7 @@ export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaign
   );
 }
 
-/** Finds a due day. Uses the index control_group_days_due. */
+/** Uses the index control_group_days_due. */
 export async function findDueControlGroupDay(db: Queryable, entityId: number): Promise<CampaignDay | null> {
   return readRow<CampaignDay>(
     await db.query(
@@ -42,9 +42,8 @@ export async function findDueControlGroupDay(db: Queryable, entityId: number): P
 }
 
 /**
- * Counts the people of a day, each once, both groups by the same rule: a device opened the app if a session began on it
- * within OUTCOME_DAYS after its attempt, whatever its outcome. Returns null if it takes too long. Uses the index
- * sessions_by_subject.
+ * Counts a day's people once each, both groups by one rule: a session began on the device within OUTCOME_DAYS after its
+ * attempt, whatever its outcome. Null if it takes too long. Uses sessions_by_subject.
  */
 export async function countControlGroupDay(
   db: Database,
@@ -80,7 +79,6 @@ export async function countControlGroupDay(
   });
 }
 
-/** Stores a day's figures; null keeps the old ones until the next time. */
 export async function updateControlGroupDay(
   db: Queryable,
   entityId: number,

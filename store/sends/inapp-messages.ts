@@ -5,10 +5,9 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { movePushToken } from '../tracking/devices.ts';
 
-/** A device that asks for its messages. `currentUserId`: the user that it says is logged in. `optOut`: of analytics. */
+/** A device that asks. `currentUserId`: the user that it says is logged in. `optOut`: of analytics. */
 type InappDevice = Row<'devices', 'appId' | 'deviceId' | 'currentUserId' | 'optOut'> & Row<'apps', 'verifiedUsers'>;
 
-/** Finds the device in the app that saw it last. */
 export async function findInappDevice(
   db: Queryable,
   entityId: number,
@@ -34,9 +33,8 @@ export type InappMessage = Row<'attempts', 'id' | 'createdAt', { inappUntil: Dat
 const LISTED_BYTES = 1024 ** 2;
 
 /**
- * Lists in-app messages for the device, or for the user logged in on it, oldest first, at most `limit` and about
- * LISTED_BYTES. A device that opted out of analytics gets those of classic campaigns only. Uses the index
- * attempts_by_device.
+ * Lists a device's or its user's in-app messages, oldest first, at most `limit` and about LISTED_BYTES. A device that
+ * opted out of analytics gets classic campaigns only. Uses the index attempts_by_device.
  */
 export async function listInappMessages(
   db: Queryable,
@@ -62,9 +60,8 @@ export async function listInappMessages(
 }
 
 /**
- * Sets the verified user of a device, and the push token that came along: no other device has it then. Changes nothing
- * and returns false if no token came, and the device has one for which no user token of this user vouched: the app's
- * key is enough to send one.
+ * Sets a device's verified user, and its push token, which no other device has then. Returns false if no token came and
+ * the device has one for which no user token of this user vouched: the app's key is enough to send one.
  */
 export async function updateVerifiedUser(
   tx: Tx,

@@ -5,10 +5,8 @@ import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** The number of failures in a row, and since when. */
 type DeliveryTrouble = Row<'outcome_deliveries', 'tries' | 'failingSince'>;
 
-/** An app with a connection for its outcomes. */
 export type OutcomeDelivery = DeliveryTrouble &
   Row<'outcome_deliveries', 'appId'> & { app: string; connection: string };
 
@@ -24,7 +22,7 @@ export type SettledOutcome = Row<
   { code: AttemptCode; settledAt: Date }
 > & { campaign: string; send: string | null };
 
-/** Starts or ends the delivery of an app's outcomes. One that has a connection continues where it is. */
+/** Starts or ends the delivery of an app's outcomes. With a connection already it continues where it is. */
 export async function updateOutcomeDelivery(
   tx: Queryable,
   entityId: number,
@@ -39,7 +37,6 @@ export async function updateOutcomeDelivery(
   );
 }
 
-/** Lists the names of the apps whose outcomes go to a connection. */
 export async function listAppsDelivering(db: Queryable, entityId: number, connection: string): Promise<string[]> {
   const { rows } = await db.query<Row<'apps', 'name'>>(
     'SELECT name FROM apps WHERE entity_id = $1 AND outcomes_connection = $2 ORDER BY name',
@@ -69,10 +66,7 @@ export async function findSettledUntil(db: Queryable): Promise<Date> {
   return rows[0]!.until;
 }
 
-/**
- * Returns the batch under way, or begins the next, of at most `limit` attempts that settled before `until`; null if
- * there is none. Uses the BRIN index on settled_at.
- */
+/** Returns the batch under way, or begins one of attempts settled before `until`. Uses the BRIN index on settled_at. */
 export async function beginOutcomeBatch(
   tx: Queryable,
   entityId: number,
@@ -99,7 +93,6 @@ export async function beginOutcomeBatch(
   );
 }
 
-/** Lists the outcomes of a batch, in order of settling. */
 export async function listOutcomes(
   db: Queryable,
   entityId: number,
@@ -119,7 +112,6 @@ export async function listOutcomes(
   );
 }
 
-/** Ends a batch that the receiver took. */
 export async function updateOutcomesDelivered(
   db: Queryable,
   entityId: number,
@@ -134,7 +126,6 @@ export async function updateOutcomesDelivered(
   );
 }
 
-/** Stores a failure; the batch is sent again after the wait. */
 export async function updateOutcomesFailed(
   db: Queryable,
   entityId: number,

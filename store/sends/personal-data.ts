@@ -2,7 +2,6 @@
 import type { PersonalDataLocation } from '../gdpr/personal-data-location.ts';
 import { byUserOrDevice, DEVICE_SUBJECTS, HASH_OF_USER, rowsOfPeople, USER_SUBJECTS } from '../gdpr/rows-of-people.ts';
 
-/** The name of the row's campaign in an archive, by the campaign or by the send. */
 const CAMPAIGN = '(SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign';
 const CAMPAIGN_OF_SEND = `(SELECT c.name FROM sends s JOIN campaigns c ON c.entity_id = s.entity_id AND c.id = s.campaign_id
   WHERE s.entity_id = $1 AND s.id = r.send_id) AS campaign`;
@@ -24,8 +23,8 @@ const sendMessages = rowsOfPeople({
 });
 
 /**
- * The rows stay without the person, since a campaign's counts depend on them; waiting ones are not sent. Uses the
- * indexes attempts_by_user and attempts_by_device.
+ * The rows stay without the person, for a campaign's counts; waiting ones are not sent. Uses the indexes
+ * attempts_by_user and attempts_by_device.
  */
 export const attempts = rowsOfPeople({
   name: 'attempts',

@@ -7,7 +7,6 @@ import type { Secrets } from '../core/secrets.ts';
 
 type Values = { [member: string]: unknown };
 
-/** The provider of an app's pushes to a platform, its secrets sealed. */
 export type StoredPushProvider = Row<
   'push_providers',
   'platform' | 'provider' | 'secretNames' | 'sealedSecrets' | 'vapidPublicKey' | 'updatedAt',
@@ -76,7 +75,6 @@ export async function upsertPushProvider(
 /** The provider of an app that has set none. */
 export const SANDBOX = 'sandbox';
 
-/** A stored provider with its secrets opened. */
 export type OpenedPushProvider = {
   provider: string;
   settings: Values;
@@ -104,7 +102,6 @@ export function openStoredProvider(
   };
 }
 
-/** Returns all settings, as the provider's own schema takes them. */
 export function wholePushSettings({ provider, settings, secretSettings, vapidKeys }: OpenedPushProvider): Values {
   return { ...settings, ...secretSettings, ...(provider === 'web_push' && vapidKeys ? vapidMembers(vapidKeys) : {}) };
 }
@@ -117,12 +114,12 @@ function cellOf(entityId: number, appId: number, platform: PushPlatform, column:
   return { table: 'push_providers', column, entityId, row: `${appId}/${platform}` };
 }
 
-/** The answer of an app's provider: `code` of a refusal, null if a push was sent. */
+/** `code` of a refusal, null if a push was sent. */
 type ProviderAnswer = { appId: number; provider: string; code: string | null };
 
 /**
- * Stores which apps' providers refuse pushes now; an app whose provider sent one of these is removed. A push service
- * that the operator does not allow belongs to a device, and says nothing about the provider.
+ * Stores which apps' providers refuse pushes now, and removes those that sent one. A push service that the operator
+ * does not allow belongs to a device, and says nothing about the provider.
  */
 export async function updateProviderRefusals(
   tx: Queryable,

@@ -5,8 +5,7 @@ import { REPORT_DAYS } from './reports.ts';
 const SETTLED_AFTER = `interval '30 seconds'`;
 
 /**
- * Lists entities with work for `aggregateReports`: changed attempts, attempts or content that are no longer kept,
- * outcomes to deliver, or due control groups. An entity comes again after half a minute at the earliest, when all
+ * Lists entities with work for `aggregateReports`. An entity comes again after half a minute at the earliest, when all
  * transactions that began before its count have ended.
  */
 export async function listEntitiesToCount(db: Queryable): Promise<number[]> {

@@ -10,7 +10,6 @@ import { REPORT_DAYS } from './reports.ts';
 const OVERLAP = `interval '30 seconds'`;
 const BATCH = 5_000;
 
-/** A campaign's UTC day. */
 export type CampaignDay = Row<'attempts', 'campaignId'> & { day: string };
 
 /** The progress of an entity's counts: changes until `countedUntil`, days from `keptSince` on. */
@@ -22,7 +21,6 @@ export async function findRollup(db: Queryable, entityId: number): Promise<Rollu
   );
 }
 
-/** A day with changed attempts, from the first to the last id. */
 type ChangedDay = CampaignDay & { firstId: number; lastId: number };
 
 /** Lists the days of campaigns with attempts that changed since then. Uses the BRIN index on changed_at. */
@@ -68,9 +66,8 @@ export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: 
 }
 
 /**
- * SQL for the devices of a batch of changed attempts, with their first and last message, if the row of the device does
- * not have them yet. Uses the keys of attempts and devices; LIMIT 1 keeps the order of the look-ups, which the planner
- * reverses if it takes the batch for the larger side.
+ * SQL for devices of changed attempts, with their first and last message if their row lacks them. Uses the keys of
+ * attempts and devices; LIMIT 1 keeps the order of look-ups, which the planner reverses for large batches.
  */
 const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
     SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
@@ -87,7 +84,6 @@ const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
       LIMIT 1 ${lock}) d
   )`;
 
-/** Updates the first and last message of devices, from a day's attempts that changed since then. */
 export async function updateReceivedOnDevices(
   db: Database,
   entityId: number,
@@ -116,7 +112,6 @@ export async function updateReceivedOnDevices(
   }
 }
 
-/** Stores that all earlier changes are counted. */
 export async function updateCountedUntil(db: Queryable, entityId: number, countedUntil: Date): Promise<void> {
   await db.query(
     `INSERT INTO report_rollups (entity_id, counted_until, kept_since)
@@ -155,10 +150,7 @@ export async function updateKeptSince(db: Queryable, entityId: number, day: stri
   ]);
 }
 
-/**
- * Deletes a batch of attempts before `kept_since`, keeps how many each person got, opened, saw and clicked, and returns
- * how many it deleted.
- */
+/** Deletes a batch of attempts before `kept_since`, keeps each person's counts, and returns the number. */
 export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<number> {
   const { rows } = await tx.query<{ gone: number }>(
     `WITH gone AS MATERIALIZED (
@@ -200,7 +192,6 @@ export async function deleteEndedContent(tx: Tx, entityId: number): Promise<numb
   return rowCount!;
 }
 
-/** Deletes old sends with their senders' keys, and messages that were never planned. */
 export async function deleteOldSends(db: Queryable, entityId: number): Promise<void> {
   await db.query(
     `WITH gone AS (DELETE FROM sends WHERE entity_id = $1 AND ended_at < now() - interval '${REPORT_DAYS} days' RETURNING id)

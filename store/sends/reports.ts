@@ -5,7 +5,6 @@ import type { AttemptCode } from '../../domain/sends/attempt.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Number of days for which attempts can be read. */
 export const REPORT_DAYS = 30;
 
 type ReportRow = Row<'attempts', 'userId' | 'deviceId' | 'createdAt' | 'settledAt' | 'details', { code: AttemptCode }>;
@@ -58,7 +57,6 @@ export async function countCodes(
 export type Decision = ReportRow &
   Row<'attempts', 'variant' | 'channel' | 'dueAt' | 'deliveredAt' | 'openedAt' | 'shownAt' | 'clickedAt'> & {
     sendIdentifier: string | null;
-    /** Null if there is none, or it is not kept. */
     push: PushContent | null;
   };
 

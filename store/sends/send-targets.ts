@@ -11,7 +11,6 @@ export const TARGET_DEVICE = `d.device_id AS "deviceId", d.current_user_id AS "c
   d.current_user_id IS NULL AND d.current_user_id_said_at IS NOT NULL AS "isLoggedOut", d.push_token AS "pushToken",
   d.opt_in AS "optIn", d.opt_out AS "optOut", d.uninstalled`;
 
-/** A device that a query joins; its id is null if it is gone. */
 export type FoundDevice = Omit<TargetDevice, 'deviceId'> & { deviceId: string | null };
 
 export const isThere = <F extends FoundDevice>(found: F): found is F & TargetDevice => found.deviceId !== null;
@@ -24,8 +23,8 @@ const MAX_DEVICES = 100;
 const MAX_CANDIDATES = 1_000;
 
 /**
- * Returns the devices on which these apps saw these users, the last seen first. A user with more than MAX_DEVICES in an
- * app gets first those with a push token and several calls.
+ * Returns these users' devices in these apps, the last seen first. A user with more than MAX_DEVICES in an app gets
+ * first those with a push token and several calls.
  */
 export async function listUserDevices(
   db: Queryable,
@@ -50,7 +49,6 @@ function keyOf({ appId, userId, deviceId }: UserDevice): string {
   return JSON.stringify([appId, userId, deviceId]);
 }
 
-/** Returns the users who may have further devices. */
 function crowdedUsers(devices: readonly UserDevice[]): Set<string> {
   if (devices.length < MAX_DEVICES) return new Set();
   const counts = new Map<string, number>();
@@ -104,7 +102,6 @@ async function listDevicesBy(
   return rows;
 }
 
-/** An app's rules for all messages. */
 export type SendingApp = {
   id: number;
   identifier: string;
@@ -135,8 +132,8 @@ export async function listSendingApps(
 }
 
 /**
- * Lists the messages of an app that left for each of these people in the last `periodSeconds`, or are under way, as
- * `messageKey` names them. Tests don't count. Uses the indexes attempts_by_user and attempts_by_device.
+ * Lists an app's messages of the last `periodSeconds` to these people, as `messageKey` names them, without tests. Uses
+ * the indexes attempts_by_user and attempts_by_device.
  */
 export async function listMessagesGone(
   tx: Queryable,
@@ -196,8 +193,8 @@ export async function takeSendPace(
 export type GoneToken = { appId: number; deviceId: string; token: string; since: Date | null };
 
 /**
- * Deletes tokens that their provider no longer knows, unless the device has sent another since, or the same one again:
- * an app that is installed again may get its old token.
+ * Deletes tokens that their provider no longer knows, unless the device has sent another or the same one since: an app
+ * that is installed again may get its old token.
  */
 export async function updateTokensGone(tx: Queryable, entityId: number, gone: readonly GoneToken[]): Promise<void> {
   if (gone.length === 0) return;

@@ -10,7 +10,6 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockJob } from '../jobs/jobs.ts';
 
-/** A request to send messages. */
 export type Send = Row<
   'sends',
   | 'entityId'
@@ -31,7 +30,6 @@ export type Send = Row<
   | 'nextLookAt'
 >;
 
-/** A message to be sent. */
 export type NewMessage = Omit<Message, 'ordinal'>;
 
 type NewSend = {
@@ -109,7 +107,6 @@ export async function findSendByKey(
   );
 }
 
-/** Finds a request of POST /api/transac. */
 export async function findSend(db: Queryable, entityId: number, identifier: string): Promise<Send | null> {
   return readRow<Send>(
     await db.query('SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2 AND campaign_id IS NULL', [
@@ -119,7 +116,6 @@ export async function findSend(db: Queryable, entityId: number, identifier: stri
   );
 }
 
-/** A send, and the kind of job that it is. */
 export type SendRef = JobRef & { kind: 'send' | 'campaign' };
 
 /** Lists open sends with messages of a campaign. Uses the index send_campaigns_by_campaign. */
@@ -161,7 +157,6 @@ export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Prom
   return lockJob<Send>(tx, 'send', claim, { isShared });
 }
 
-/** Lists a send's campaigns, in order of campaignKey. */
 export async function listCampaignsOfSend(db: Queryable, entityId: number, sendId: number): Promise<number[]> {
   const rows = readRows<Row<'send_campaigns', 'campaignId'>>(
     await db.query('SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal', [
@@ -172,10 +167,7 @@ export async function listCampaignsOfSend(db: Queryable, entityId: number, sendI
   return rows.map(({ campaignId: id }) => id);
 }
 
-/**
- * Takes the next messages after an ordinal out of the request. Skips rows that another transaction has locked. Uses the
- * primary key; messages taken before stay in the index for a while.
- */
+/** Takes the next messages after an ordinal, and skips locked rows. Uses the primary key. */
 export async function takeMessages(
   tx: Queryable,
   { entityId, id }: Send,
@@ -196,7 +188,7 @@ export async function takeMessages(
   );
 }
 
-/** Counts the messages without attempts. Uses the primary key. */
+/** Uses the primary key. */
 export async function countMessagesLeft(
   db: Queryable,
   { entityId, id }: Pick<Send, 'entityId' | 'id'>,
@@ -208,7 +200,6 @@ export async function countMessagesLeft(
   return rows[0]!.count;
 }
 
-/** Deletes some messages without attempts, and returns how many. */
 export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: number, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
@@ -218,7 +209,6 @@ export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: nu
   return rowCount!;
 }
 
-/** Requests the cancel of a send's remaining messages. */
 export async function updateCancelRequested(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     'UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE entity_id = $1 AND id = $2',
