@@ -13,13 +13,10 @@ const LOG_KEPT_DAYS = 40;
 /** A moment as Postgres writes it; a JavaScript Date would cut its microseconds. */
 export type Instant = string;
 
-/** The position after the customer with this ordinal, from 1, of this entry. */
 export type LogPosition = { receivedAt: Instant; id: number; ordinal: number };
 
-/** A scan over the changes between two moments. */
 export type LogScan = { since: Instant; upTo: Instant; customerType: CustomerType | null; sorIds: readonly number[] };
 
-/** A customer with values that changed since that moment. */
 export type ChangedCustomer = Person & { since: Instant };
 
 /** Inserts an entry for each customer type, and another one for new values (`isNew`). */
@@ -48,8 +45,8 @@ export async function insertChanges(
 export type ScanStart = { now: Instant; until: Instant; isLogged: boolean };
 
 /**
- * Returns the start of a scan: now, the moment at which the next scan begins (every earlier change is committed and is
- * in this scan), and whether the log covers all changes. A `since` in the future is not handed on: the caller would
+ * Returns a scan's start: now, and the moment at which the next one begins, before which every change is committed and
+ * in this scan; also whether the log covers all changes. A `since` in the future is not handed on: the caller would
  * miss changes until then.
  */
 export async function findScanStart(db: Queryable, since: Instant): Promise<ScanStart> {
@@ -84,7 +81,6 @@ export function firstEntries(condition: string, order: 'id' | 'received_at, id')
   WHERE bytes_before < ${BYTES_AT_ONCE}`;
 }
 
-/** Ids of people by type. */
 export type PeopleByType = readonly [
   users: readonly string[],
   devices: readonly string[],
@@ -95,8 +91,8 @@ type EntryKey = { at: Instant; id: number };
 type EntryRange = { after: EntryKey; last: EntryKey };
 
 /**
- * Yields ranges of an entity's entries, all or those older than `days`, each small enough for one transaction. Each
- * range continues after the last: the front may still hold dead rows.
+ * Yields ranges of entries, all or those older than `days`, each small enough for one transaction. Each range continues
+ * after the last: the front may still hold dead rows.
  */
 async function* entryRanges(
   db: Database,
@@ -143,7 +139,6 @@ const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::
     SELECT s.id FROM systems_of_records s WHERE s.entity_id = $1 AND s.type <> 'custom')) END`;
 const TELLS_OF_THEM = `EXISTS (SELECT FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM})`;
 
-/** Counts the entries that contain any of these people. */
 export async function countLogged(db: Database, entityId: number, people: PeopleByType): Promise<number> {
   let total = 0;
   for await (const range of entryRanges(db, entityId)) {
@@ -195,7 +190,6 @@ export async function eraseFromChangeLog(
   return total;
 }
 
-/** Deletes entries older than LOG_KEPT_DAYS, in short transactions. */
 export async function deleteOldEntries(db: Database, entityId: number): Promise<void> {
   for await (const range of entryRanges(db, entityId, LOG_KEPT_DAYS)) {
     await writeRange(

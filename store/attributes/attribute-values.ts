@@ -42,7 +42,6 @@ function textOfRow(row: ValueRow): string | null {
   return string ?? number ?? boolean?.toString() ?? date ?? datetime?.toISOString() ?? null;
 }
 
-/** Returns a customer's values in one SoR by key, without removed values and deleted attributes. */
 export async function findAttributeValues(
   db: Queryable,
   entityId: number,

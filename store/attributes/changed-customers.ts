@@ -9,7 +9,6 @@ import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 import { type CustomerFilter, listCustomers } from './customers.ts';
 import { findChanged, type ValueSelection } from './profile-values.ts';
 
-/** Maximum number of entries and customers that one page reads. */
 const ENTRIES = 2_000;
 const LOGGED_CUSTOMERS = 10_000;
 
@@ -23,8 +22,8 @@ type ChangeRow = {
 };
 
 /**
- * Returns the next customers of the log, at most `limit` distinct ones, and the position after them, null at the end.
- * An entry whose transaction began before `since` counts if it committed later.
+ * Returns the log's next customers, at most `limit`, and the position after them, null at the end. An entry whose
+ * transaction began before `since` counts if it committed later.
  */
 async function listChanges(
   tx: Tx,
@@ -34,8 +33,7 @@ async function listChanges(
   limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: LogPosition | null }> {
   await tx.query(LOOK_UP_BY_KEY);
-  // Reads arrays in a range of the primary key until LIMIT; CTE and unnest keep the order. A customer occurs in an
-  // array once for each changed value.
+  // Reads arrays in a range of the primary key until LIMIT; CTE and unnest keep the order. Customers may recur.
   const { rows } = await tx.query<ChangeRow>(
     `WITH entries AS MATERIALIZED (
        SELECT * FROM attribute_change_log
@@ -69,7 +67,6 @@ async function listChanges(
   return takeDistinct(rows, lastEntry, limit);
 }
 
-/** `lastEntry`: the last entry that was read, if more may follow. */
 function takeDistinct(rows: ChangeRow[], lastEntry: ChangeRow | null, limit: number) {
   const changed = new Map<string, ChangedCustomer>();
   for (const [index, row] of rows.entries()) {
@@ -84,7 +81,6 @@ function takeDistinct(rows: ChangeRow[], lastEntry: ChangeRow | null, limit: num
   return { changed: [...changed.values()], next };
 }
 
-/** Returns the position after an entry: an ordinal beyond all customers. */
 function positionOf({ received_at: receivedAt, id, ordinal }: ChangeRow): LogPosition {
   return { receivedAt, id, ordinal: ordinal ?? 2 ** 31 };
 }
@@ -93,12 +89,10 @@ function positionOf({ received_at: receivedAt, id, ordinal }: ChangeRow): LogPos
 const LOOKED_AT = 20_000;
 const VALUES_LOOKED_AT = 2_000_000;
 
-/** Position of a scan over changes: in the change log, or after a customer. */
 export type ScanCursor = { log: LogPosition | null } | { after: Person | null };
 
 type ChangesScan = { since: Instant; upTo: Instant; filter: CustomerFilter; selection: ValueSelection };
 
-/** Lists at most `limit` changed customers, and the position after them, null at the end. */
 export async function listChangedCustomers(
   tx: Tx,
   entityId: number,

@@ -26,7 +26,6 @@ export type CustomerAttribute = Row<
 const COLUMNS =
   'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive, is_guessed, widened_from';
 
-/** Inserts an attribute; returns null if the SoR has one with that key. */
 export async function insertCustomerAttribute(
   tx: Queryable,
   entityId: number,
@@ -68,7 +67,6 @@ export async function findCustomerAttribute(
   );
 }
 
-/** Lists the attributes of some SoRs, in the order of their definition. */
 export async function listCustomerAttributesOf(
   db: Queryable,
   entityId: number,

@@ -7,10 +7,8 @@ import type { Person } from '../gdpr/tombstones.ts';
 import { firstEntries } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** Null: either type, or any id. */
 export type CustomerFilter = { customerType: CustomerType | null; customerIds: readonly string[] | null };
 
-/** Customers by type, as texts of Postgres arrays of their ids. */
 export type IdsByType = Record<CustomerType, string>;
 
 /** First key of the advisory lock for adding and removing customers; the second is the entity's id. */
@@ -22,7 +20,7 @@ const LOOKED_UP = 'OFFSET 0';
 const FILTERED = `entity_id = $1 AND ($2::smallint IS NULL OR customer_type = $2)
   AND ($3::text[] IS NULL OR customer_id = ANY ($3))`;
 
-/** Counts customers exactly; for a whole entity the planner may scan the table, in a third of the time. */
+/** Counts exactly; for a whole entity the planner may scan the table, in a third of the time. */
 export async function countCustomers(tx: Tx, entityId: number, filter: CustomerFilter): Promise<number> {
   if (filter.customerIds !== null) await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ count: number }>(
@@ -86,7 +84,6 @@ export async function lockCustomers(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [CUSTOMERS_LOCK, entityId]);
 }
 
-/** Adds some customers; call it with `lockCustomers` held. Returns whether there may be more. */
 async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
   await tx.query(LOOK_UP_BY_KEY);
   // FOR UPDATE: rereads an entry if an erasure has just removed a person from it.

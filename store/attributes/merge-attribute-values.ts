@@ -26,27 +26,23 @@ export type MergeRefusal = { line: number; attributeId: number; erasedHash: Buff
 /** With fewer values a customer, a scan is no faster than looking up each value. */
 const ROWS_OF_A_CUSTOMER = 4;
 
-/** Maximum number of changes that are prepared at once. */
 const PORTION = 500;
 
 /** Input of a merge: scalars as COPY text in the order of their lines, Sets folded. */
 export type PreparedChanges = StagedScalars & {
   sets: readonly FoldedSet[];
-  /** Returns the changes themselves; called only if some person is erased. */
   changes: () => Promise<readonly AttributeChange[]>;
 };
 
 /**
- * Prepares a merge without the database, so that it can run during the merge before it. Takes changes in small
- * portions: a few thousand short-lived ones cost the garbage collector almost nothing, while a whole batch kept to its
- * end costs as much as all other work on its rows.
+ * Prepares a merge without the database, so that it can run during the merge before it. Takes small portions: a few
+ * thousand short-lived changes cost the garbage collector almost nothing, a whole batch as much as all other work.
  */
 export class ChangesPreparation {
   readonly #staged: Buffer[] = [];
   readonly #sets = new FoldedSets();
   readonly #attributes = new Set<number>();
   #scalars = 0;
-  /** Number of scalars whose customer is not that of the scalar before. */
   #runs = 0;
   #lastCustomer = '';
 
@@ -74,18 +70,15 @@ export class ChangesPreparation {
     return this.#scalars >= ROWS_OF_A_CUSTOMER * this.#runs && 2 * this.#scalars >= this.#runs * this.#attributes.size;
   }
 
-  /** Number of different Sets so far. */
   get sets(): number {
     return this.#sets.size;
   }
 
-  /** `changes` makes the changes again. */
   prepared(changes: () => Promise<readonly AttributeChange[]>): PreparedChanges {
     return { staged: this.#staged, isByCustomer: this.#isByCustomer, sets: this.#sets.all(), changes };
   }
 }
 
-/** Prepares changes that are all in memory. */
 export function prepareChanges(changes: readonly AttributeChange[]): PreparedChanges {
   const preparation = new ChangesPreparation();
   preparation.add(changes);
@@ -93,12 +86,10 @@ export function prepareChanges(changes: readonly AttributeChange[]): PreparedCha
 }
 
 /**
- * Merges attribute values and leaves out erased people. A value that stays the same is not written, and keeps its time.
- *
- * Runs in the caller's transaction, which is retried if a key that it inserts was inserted elsewhere meanwhile (`write`
- * with `collide`). Locks keys in the order of the primary key. For the import `dryRunOf` it rolls its changes back and
- * returns the same refusals. A value `said` before the stored one changes nothing; changes of Sets apply in the order
- * of their commits, except traits.
+ * Merges attribute values and leaves out erased people. An unchanged value is not written, and keeps its time. Runs in
+ * the caller's transaction (`write` with `collide`: keys may be inserted elsewhere meanwhile). Locks keys in order of
+ * the primary key. For the import `dryRunOf` it rolls back and returns the same refusals. A value `said` before the
+ * stored one changes nothing; changes of Sets apply in the order of their commits, except traits.
  */
 export async function mergeAttributeValues(
   tx: Tx,
@@ -149,7 +140,6 @@ function* portionsOf(changes: readonly AttributeChange[]): Generator<readonly At
   for (let at = 0; at < changes.length; at += PORTION) yield changes.slice(at, at + PORTION);
 }
 
-/** An ADD that would make its stored Set too large. */
 type SetRefusal = SetOutcome['failures'][number] & Pick<FoldedSet, 'customerId' | 'attributeId'>;
 
 /** Maximum number of stored elements in memory: 50 MB if each has the maximum length. */
@@ -164,10 +154,7 @@ type Circumstances = {
   isCorrection: boolean;
 };
 
-/**
- * Reads Sets in portions of ELEMENTS_AT_ONCE, applies their operations in file order, and writes changed ones. A trait
- * said before the stored Set changes nothing, nor does a correction that would replace a later change.
- */
+/** Merges Sets in portions, in file order. Neither an older trait nor a correction replaces a later change. */
 async function mergeSets(
   tx: Tx,
   entityId: number,
@@ -190,7 +177,6 @@ async function mergeSets(
   return refusals;
 }
 
-/** Yields portions of Sets with few enough stored elements. */
 function* portions(sets: readonly FoldedSet[], sizes: Map<number, number>): Generator<FoldedSet[]> {
   let portion: FoldedSet[] = [];
   let elements = 0;
@@ -253,7 +239,6 @@ function leaveOutOlder(
 }
 
 type StagedScalars = {
-  /** COPY text of `stagedLine`, in the order of the lines. */
   staged: readonly Buffer[];
   /** True if the scalars of each customer are consecutive, and all customers have mostly the same attributes. */
   isByCustomer: boolean;
@@ -266,13 +251,11 @@ CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
   said_at timestamptz, value text COLLATE "C") ON COMMIT DELETE ROWS;
 TRUNCATE staged_values`;
 
-/** Writes the scalars into the table that `mergeScalars` reads. */
 async function stageScalars(tx: Tx, { staged, isByCustomer }: StagedScalars): Promise<void> {
   await tx.query(isByCustomer ? `${PREPARE_STAGING};SET LOCAL enable_hashjoin = on` : PREPARE_STAGING);
   await pipeline(staged, tx.query(copyFrom('COPY staged_values FROM STDIN')));
 }
 
-/** Codes of staged_values.value_type. */
 const TYPE_CODE: Record<ScalarType, number> = { String: 0, Number: 1, Boolean: 2, Date: 3, Datetime: 4 };
 
 /** Writes one line of COPY, by hand because it runs for every row; `copyLine` is slower. A removed value is NULL. */
@@ -283,10 +266,9 @@ function stagedLine({ customerId, customerType, attributeId, line, valueType, sa
 }
 
 /**
- * When the values of a merge were said; by default now. The feed brings its requests in the order of their acceptance.
- * `runId`: the sync's run that brings them, which does not wait for its own work. `older`: collects the lines of values
- * said before the stored ones; they are searched only if it is given. `isCorrection`: a re-drive, which does not
- * replace a Set that was changed later.
+ * When the values were said; default: now. `isFeed`: requests come in the order of acceptance. `runId`: the sync's run,
+ * which does not wait for its own work. `older`: collects lines of values said before the stored ones, if given.
+ * `isCorrection`: a re-drive, which does not replace a Set that was changed later.
  */
 export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number>; isCorrection?: boolean };
 
@@ -296,13 +278,12 @@ const TAKES_TRAITS = `EXISTS (
     SELECT FROM systems_of_records a WHERE a.entity_id = $1 AND a.type = 'app')))`;
 
 /**
- * Looks up each staged row once, then updates rows that differ and inserts missing ones. Unchanged rows stay untouched,
- * and a plain INSERT is much cheaper than ON CONFLICT. All statements follow the order of the primary key, so that
- * merges of the same keys wait for each other without deadlock. Customers with changed values go into the change log.
- *
- * A row said before the stored value changes nothing: of two imports the one accepted last wins, whichever commits
- * last. If work accepted earlier is still to come, or SDK calls may come late, an unchanged row writes its time, and
- * the removal of a missing value writes a row, so that the earlier value loses to them, too.
+ * Looks up each staged row once, then updates rows that differ and inserts missing ones: a plain INSERT is much cheaper
+ * than ON CONFLICT. All statements follow the order of the primary key, so merges of the same keys don't deadlock.
+ * Changed customers go into the change log. A row said before the stored value changes nothing: of two imports the one
+ * accepted last wins, whichever commits last. If work accepted earlier is still to come, or SDK calls may come late, an
+ * unchanged row writes its time, and the removal of a missing value writes a row, so that the earlier value loses to
+ * them, too.
  */
 async function mergeScalars(
   tx: Tx,
@@ -326,11 +307,9 @@ async function mergeScalars(
 }
 
 /**
- * The staged values, the last line of each key, in the order of the primary key.
- *
- * Entity and SoR are columns of this side, which the planner cannot see through. As constants on the other side it
- * would estimate their rows, guess one if the last ANALYZE is older than the SoR, and read the whole SoR for every
- * staged row.
+ * The staged values, the last line of each key, in order of the primary key. Entity and SoR are columns of this side,
+ * which the planner cannot see through. As constants on the other it would estimate their rows, guess one if ANALYZE is
+ * older than the SoR, and read the whole SoR for every staged row.
  */
 const STAGED_IN_ORDER = `(
   SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, value IS NULL AS removed,
@@ -376,14 +355,10 @@ const IS_NEWS = `CASE
   WHEN ${IS_OLDER} THEN false
   ELSE ${DIFFERS} OR (v.said_at IS DISTINCT FROM s.said_at AND (SELECT is_under_way FROM earlier)) END`;
 
-/** Looks up each staged row by its key, in the order of the keys. */
 const FOUND_BY_KEY = `SELECT s.*, v.ctid AS tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
   WHERE ${IS_NEWS}`;
 
-/**
- * Reads the values of all staged customers, which are adjacent in the index, in one scan. The full join forces a hash
- * join, whatever sizes the planner assumes.
- */
+/** Reads the adjacent values of all staged customers in one scan. The full join forces a hash join. */
 const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s FULL JOIN (
     SELECT ctid AS tid, * FROM attribute_values
     WHERE entity_id = $1 AND sor_id = $2 AND customer_id = ANY (ARRAY(SELECT DISTINCT customer_id FROM staged_values))

@@ -4,7 +4,6 @@ import { type KnownBy, type PersonalDataLocation, withColumns } from '../gdpr/pe
 import { OF_CUSTOMERS, rowsOfCustomers } from '../gdpr/rows-of-people.ts';
 import { countLogged, eraseFromChangeLog, listLogged } from './attribute-change-log.ts';
 
-/** The entity, and customers by id and type, and the devices that ask for all that they sent. */
 const customersAndDevices = (entityId: number, people: readonly KnownBy[]) => [
   ...peopleKeys(entityId, people),
   idsOfType(people, 'whole_device'),
@@ -20,8 +19,7 @@ const attributeValues = rowsOfCustomers({
     'customer type and id, in each System of Records; if [the device itself](gdpr.md#from-a-device) makes the ' +
     'request, in those of apps and the global one',
   erasedBy: 'deleting the rows',
-  // Reads one range of the primary key for each SoR and person. A device that makes its own request ($4) has no values
-  // in custom SoRs.
+  // Reads a key range for each SoR and person. A device's own request ($4) has no values in custom SoRs.
   where: `r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1) AND ${OF_CUSTOMERS}
     AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[])
       OR r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1 AND type <> 'custom'))`,

@@ -5,7 +5,7 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** Attributes to read of each customer. A value of type Set may be a thousand times as long as others. */
+/** A value of type Set may be a thousand times as long as others. */
 export type ValueSelection = readonly { id: number; sorId: number; valueType: ValueType }[];
 
 /** `since`: reads only values that changed from then on, also removed ones. */
@@ -40,7 +40,6 @@ export async function* streamProfileValues(
   }
 }
 
-/** Counts the elements of each customer's Sets. */
 async function countElements(tx: Tx, entityId: number, customers: readonly Person[], selection: ValueSelection) {
   const sets = selection.filter(({ valueType }) => valueType === 'Set');
   if (sets.length === 0) return [];
@@ -55,7 +54,6 @@ async function countElements(tx: Tx, entityId: number, customers: readonly Perso
   return sizes;
 }
 
-/** Yields portions of customers with few enough elements. */
 function* portions(customers: readonly AskedCustomer[], sizes: number[]): Generator<readonly AskedCustomer[]> {
   let start = 0;
   let elements = 0;
@@ -101,7 +99,6 @@ async function listValues(
   return found;
 }
 
-/** Returns the indexes, in order, of the customers with a value that changed since. */
 export async function findChanged(
   tx: Tx,
   entityId: number,
@@ -130,7 +127,7 @@ const KEYS = `(
   OFFSET 0) k`;
 
 /**
- * Reads one range of the primary key for each customer and SoR. OFFSET 0 forces this: before the first ANALYZE the
+ * Reads a range of the primary key for each customer and SoR. OFFSET 0 forces this: before the first ANALYZE the
  * planner takes the table for small, and would compare each value with each customer.
  */
 const OF_EACH_SOR = `selected s CROSS JOIN LATERAL (

@@ -10,12 +10,11 @@ import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 const foldedId = (entityId: string, id: string) =>
   `(${entityId}::text || ' ' || left(normalize(lower(${id} COLLATE pg_c_utf8), NFC), 256))`;
 
-/** A requested user id, and a similar one that the entity has. */
 export type SimilarId = { asked: string; similar: string };
 
 /**
- * Lists users whose id is similar to one of these ids but equal to none, in the order of these ids, at most `limit`.
- * Users of the last seconds may be missing. Joins in this transaction look up rows by key from here on.
+ * Lists users with ids similar but equal to none of these, in their order, at most `limit`. Users of the last seconds
+ * may be missing. Joins in this transaction look up rows by key from here on.
  */
 export async function listSimilarIds(
   tx: Tx,
@@ -40,7 +39,6 @@ export const SIMILAR_IDS = `SELECT a.asked, s.similar
 const FIRST_LINES = `ON CONFLICT (entity_id, import_id, customer_id, customer_type)
   DO UPDATE SET line = excluded.line WHERE excluded.line < dry_run_ids.line`;
 
-/** Stores the ids that a dry run has merged, from `staged_values`. */
 export async function insertStagedIds(tx: Tx, entityId: number, importId: number): Promise<void> {
   await tx.query(
     `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
@@ -50,7 +48,6 @@ export async function insertStagedIds(tx: Tx, entityId: number, importId: number
   );
 }
 
-/** Stores the ids of a dry run's Sets. */
 export async function insertIdsOfSets(
   tx: Tx,
   entityId: number,

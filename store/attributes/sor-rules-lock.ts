@@ -2,8 +2,8 @@ import type { Queryable } from '../core/database.ts';
 
 /**
  * First key of the advisory locks on a SoR's rules; the second is the SoR's id. Merges share the lock, changes take it
- * alone. A row lock would not do: new sharers pass a waiting exclusive lock, and the merges of an import overlap
- * without end. Advisory locks are first come, first served.
+ * alone. With a row lock, new sharers pass a waiting exclusive one without end; advisory locks are first come, first
+ * served.
  */
 export const RULES_LOCK = 1_750_001;
 

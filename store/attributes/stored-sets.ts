@@ -5,7 +5,6 @@ import type { Tx } from '../core/database.ts';
 import { insertChanges } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** A stored Set with the time at which it was said; a removed one has no elements. */
 export type FoundSet = { elements: StoredElement[]; saidAt: Date | null; isRemoved: boolean };
 
 /** A Set after the merge; `isSame`: only its time changed; `isStored`: it has a row, perhaps removed. */
@@ -37,7 +36,6 @@ type SetRow = {
 /** A time in the future comes from a database clock that was ahead, and is ignored. */
 const SAID_AT = `CASE WHEN v.said_at <= clock_timestamp() THEN v.said_at END AS said_at`;
 
-/** Returns the Sets of a SoR, within the caller's transaction. */
 export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets {
   return {
     async lock(sets) {

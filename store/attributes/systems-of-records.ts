@@ -18,7 +18,6 @@ export type SystemOfRecord = Row<
   }
 >;
 
-/** A SoR as the interface shows it: with its opened keys and its attributes. */
 export type SorView = SystemOfRecord & { apiKeys: string[]; attributes: CustomerAttribute[] };
 
 const COLUMNS = 'id, identifier, name, type, app_id, disabled, revision, updated_at';
@@ -43,7 +42,6 @@ export async function insertGlobalSor(tx: Queryable, entityId: number): Promise<
   }
 }
 
-/** Inserts a custom SoR with one API key. */
 export async function insertCustomSor(
   tx: Queryable,
   secrets: Secrets,
@@ -125,7 +123,6 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
   );
 }
 
-/** Lists identifiers, names and types of some SoRs by their ids, without deleted ones. */
 export async function listSorNames(
   db: Queryable,
   entityId: number,
@@ -138,7 +135,6 @@ export async function listSorNames(
   return new Map(rows.map(({ id, identifier, name, type }) => [id, { identifier, name, type }]));
 }
 
-/** Returns the ids of some SoRs by their identifiers, without unknown and deleted ones. */
 export async function listSorIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<Row<'systems_of_records', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM systems_of_records WHERE entity_id = $1 AND identifier = ANY ($2) AND deleted_at IS NULL',
@@ -181,7 +177,6 @@ export async function findSorByApiKey(
   return (await findSorsByApiKeys(db, secrets, [{ identifier, apiKey }]))[0]!;
 }
 
-/** Finds several SoRs, in the order of their keys. */
 export async function findSorsByApiKeys(
   db: Queryable,
   secrets: Secrets,
@@ -208,7 +203,6 @@ export async function findSorsByApiKeys(
   });
 }
 
-/** SQL: the size of the SoR `r` with its attributes, as shown. */
 const VIEW_BYTES = `octet_length(r::text) + coalesce((
   SELECT sum(octet_length(c::text)) FROM customer_attributes c
   WHERE c.entity_id = r.entity_id AND c.sor_id = r.id AND c.deleted_at IS NULL), 0)`;
@@ -231,7 +225,6 @@ export async function* streamSors(
   }
 }
 
-/** Adds keys and attributes to each SoR, in two statements. */
 export async function viewSors(
   db: Queryable,
   secrets: Secrets,
