@@ -8,22 +8,18 @@ export type NewExporter = {
   name: string;
   type: (typeof EXPORTER_TYPES)[number];
   bucketName: string;
-  /** Without slashes at its ends; empty: the bucket itself. */
   subfolder: string;
   region: string;
   /** Address of a store that is not Amazon's S3. */
   endpoint: string | null;
-  /** Both null where the bucket is reached by an access key. */
+  /** Both null if the bucket is reached by an access key. */
   accountId: string | null;
   roleName: string | null;
   appIds: number[];
-  /** Systems of Records of the exported attributes, also deleted ones. */
   sorIds: number[];
-  /** As they were given: `exportDataType` reads them. */
   exportedData: string[];
   format: ExportFormat;
   includeHeaders: boolean;
-  /** The encryption that uploads ask the bucket for; null: none. */
   serverSideEncryption: ServerSideEncryption['algorithm'] | null;
   /** For aws:kms; null: the account's own key for S3. */
   kmsKeyId: string | null;
@@ -35,13 +31,10 @@ export type NewExporter = {
   partBytes: number;
   /** Start of the first window; null: with the first row there is. */
   exportsSince: Date | null;
-  /** Recipients of mails about failures; none: the user who made it. */
   notifyEmails: string[];
-  /** The identifiers of the connections that get the alerts. */
   notifyConnections: string[];
 };
 
-/** Null where an exporter has none. */
 export type ExporterSecrets = {
   accessKeyId: string | null;
   secretAccessKey: string | null;
@@ -53,11 +46,9 @@ export type DataExporter = NewExporter &
     'data_exporters',
     'entityId' | 'id' | 'identifier' | 'active' | 'revision' | 'scheduledUntil' | 'createdAt' | 'updatedAt',
     {
-      /** Runs that failed since the last that didn't. */
       failures: number;
       /** The end of the last good window, at which the next one begins; null until there was one. */
       exportedUntil: Date | null;
-      /** When the first and the last good run began. */
       initialRunAt: Date | null;
       lastRunAt: Date | null;
     }

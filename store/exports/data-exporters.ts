@@ -1,4 +1,4 @@
-// Exporters, what callers say of them, and their secrets.
+// Exporters: their definitions by callers, and their secrets.
 import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -25,7 +25,6 @@ function toExporter({
   awsRegion: region,
   awsAccountId: accountId,
   awsRoleName: roleName,
-  // The sealed secrets stay in the row.
   awsAccessKeyId: _accessKeyId,
   awsSecretAccessKey: _secretAccessKey,
   encryptionKey: _encryptionKey,
@@ -124,14 +123,13 @@ function sealed(
   );
 }
 
-/** How many there are; none is added until the transaction ends. */
+/** Counts them, and lets none be added until the transaction ends. */
 export async function lockExporterCount(tx: Queryable, entityId: number): Promise<number> {
   // Additions wait for each other here; what only refers to the entity does not.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
   return exporters.count(tx, entityId);
 }
 
-/** Not active at first. */
 export async function insertExporter(
   tx: Queryable,
   secrets: Secrets,
@@ -191,7 +189,7 @@ export async function openExporterSecrets(
   };
 }
 
-/** Activated it is no longer paused, and no failure is counted. */
+/** Activates or deactivates; an activated one is not paused, and no failure is counted. */
 export async function updateActive(tx: Queryable, entityId: number, id: number, active: boolean): Promise<void> {
   await tx.query(
     `UPDATE data_exporters SET active = $3, revision = revision + 1, scheduled_until = NULL, updated_at = now(),
@@ -202,7 +200,7 @@ export async function updateActive(tx: Queryable, entityId: number, id: number, 
   );
 }
 
-/** A good run that began then has exported all before `until`; the cursor only goes forward. */
+/** Stores that all before `until` is exported; the cursor only goes forward. */
 export async function updateExportedUntil(
   tx: Queryable,
   entityId: number,
@@ -217,7 +215,7 @@ export async function updateExportedUntil(
   );
 }
 
-/** Days of the entity begin at other times: its exporters are followed by Schedules anew. */
+/** Makes Schedules follow the exporters anew, since days of the entity begin at other times. */
 export async function raiseExporterRevisions(tx: Queryable, entityId: number): Promise<void> {
   await tx.query(
     `UPDATE data_exporters SET revision = revision + 1, scheduled_until = NULL
@@ -226,7 +224,7 @@ export async function raiseExporterRevisions(tx: Queryable, entityId: number): P
   );
 }
 
-/** Nothing finds it any more, and its secrets are gone; the row stays as long as its runs. */
+/** Deletes it with its secrets; the row stays as long as its runs. */
 export async function deleteExporter(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE data_exporters SET deleted_at = now(), active = false, scheduled_until = NULL,
@@ -236,7 +234,6 @@ export async function deleteExporter(tx: Queryable, entityId: number, id: number
   );
 }
 
-/** The names of the exporters that send their alerts to a connection. */
 export async function listExportersAlerting(db: Queryable, entityId: number, connection: string): Promise<string[]> {
   const { rows } = await db.query<Row<'data_exporters', 'name'>>(
     'SELECT name FROM data_exporters WHERE entity_id = $1 AND $2 = ANY (notify_connections) AND deleted_at IS NULL ORDER BY name',

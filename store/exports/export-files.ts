@@ -3,10 +3,8 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** Checkpoint of a type: JSON that only its source understands, without personal data. */
 export type ExportCheckpoint = Record<string, string | number>;
 
-/** The record of a run about one type of data. */
 export type ExportRecord = Row<
   'export_records',
   | 'runId'
@@ -34,7 +32,7 @@ export type ExportFile = Row<
 
 export type WrittenFile = Omit<ExportFile, 'runId' | 'writtenAt' | 'removedAt'>;
 
-/** A record for each type, in the order in which they are written; those that are there already stay. */
+/** Inserts a record for each type, in the order of writing; existing ones stay. */
 export async function insertExportRecords(
   tx: Tx,
   entityId: number,
@@ -50,7 +48,6 @@ export async function insertExportRecords(
   );
 }
 
-/** Lists the records of some runs, in the order in which each writes. */
 export async function listExportRecords(
   db: Queryable,
   entityId: number,
@@ -65,7 +62,6 @@ export async function listExportRecords(
   );
 }
 
-/** The record of that identifier, for instance to find its run. */
 export async function findExportRecord(
   db: Queryable,
   entityId: number,
@@ -77,7 +73,6 @@ export async function findExportRecord(
   );
 }
 
-/** A type's reading begins: what there is, and what was visible then. */
 export async function updateRecordBegun(
   tx: Tx,
   entityId: number,
@@ -91,9 +86,7 @@ export async function updateRecordBegun(
   );
 }
 
-/**
- * A type is written from its beginning again: what there was of it counts no more. Returns the record as it is then.
- */
+/** Restarts a type, whose earlier files no longer count. Returns its record. */
 export async function updateRecordRestarted(
   tx: Tx,
   entityId: number,
@@ -115,7 +108,6 @@ export async function updateRecordRestarted(
   return record!;
 }
 
-/** All of a type is written. */
 export async function updateRecordDone(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<void> {
   await tx.query('UPDATE export_records SET is_done = true WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [
     entityId,
@@ -124,7 +116,7 @@ export async function updateRecordDone(tx: Tx, entityId: number, { runId, dataTy
   ]);
 }
 
-/** Notes down a file that lies in the bucket, and where the one after it begins; null: that was all of its type. */
+/** Records a file in the bucket, and the next one's start; null: that was all of its type. */
 export async function insertExportFile(
   tx: Tx,
   entityId: number,
@@ -156,7 +148,6 @@ export async function insertExportFile(
   );
 }
 
-/** The files of some runs, each in the order in which it wrote them. */
 export async function listExportFiles(
   db: Queryable,
   entityId: number,
@@ -172,7 +163,7 @@ export async function listExportFiles(
   );
 }
 
-/** How many rows came late; returns how many more they are than when it was looked last. */
+/** Sets how many rows came late; returns how many more they are than at the last look. */
 export async function updateLateRows(
   tx: Tx,
   entityId: number,

@@ -2,7 +2,7 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 
-/** A run as one attempt at its files holds it: what an older one does ends without effect. */
+/** A run as one attempt at its files has it: steps of an older one end without effect. */
 export type AttemptKey = { entityId: number; jobId: number; generation: number; attempt: number };
 
 /** Begins an attempt at a run's files and returns its number, new in their folder; null if the run is over. */
@@ -21,9 +21,7 @@ export async function raiseAttempt(
   return rows[0]?.attempt ?? null;
 }
 
-/**
- * Holds the run until the transaction ends; false when another attempt or generation has taken over, or it has ended.
- */
+/** Locks the run; false when another attempt or generation has taken over, or it has ended. */
 export async function lockAttempt(tx: Tx, { entityId, jobId, generation, attempt }: AttemptKey): Promise<boolean> {
   const { rowCount } = await tx.query(
     `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'
@@ -44,7 +42,6 @@ export async function isAttemptCurrent(
   return rowCount === 1;
 }
 
-/** Condition that runs `r` and `c` write into one folder. */
 const SAME_FOLDER = ['folder', 'bucketName', 'endpoint']
   .map((member) => `r.definition->>'${member}' IS NOT DISTINCT FROM c.definition->>'${member}'`)
   .join(' AND ');
@@ -61,7 +58,6 @@ export async function keepKeyHash(tx: Tx, { entityId, jobId }: Key, hash: string
   return rows[0]!.is_same;
 }
 
-/** The bucket took something: it is well. */
 export async function updateFaultGone(tx: Tx, { entityId, jobId }: Key): Promise<void> {
   await tx.query(
     `UPDATE export_runs SET ${NO_TROUBLE}
@@ -70,7 +66,6 @@ export async function updateFaultGone(tx: Tx, { entityId, jobId }: Key): Promise
   );
 }
 
-/** The manifest lies in the bucket. */
 export async function updatePublished(
   tx: Tx,
   { entityId, jobId }: Key,
@@ -82,7 +77,6 @@ export async function updatePublished(
   );
 }
 
-/** Adds rows that came late into windows that earlier runs exported. */
 export async function addLateRowsFound(tx: Tx, { entityId, jobId }: Key, rows: number): Promise<void> {
   await tx.query('UPDATE export_runs SET late_rows_found = late_rows_found + $3 WHERE entity_id = $1 AND id = $2', [
     entityId,
@@ -98,7 +92,7 @@ export async function findLateRowsFound(db: Queryable, { entityId, jobId }: Key)
   return rows[0]?.lateRowsFound ?? 0;
 }
 
-/** Ended runs of an exporter that may have left something in the bucket that no manifest names, oldest first. */
+/** Lists ended runs that may have left files in the bucket that no manifest names, oldest first. */
 export async function listRunsToClean(db: Queryable, entityId: number, exporterId: number): Promise<number[]> {
   const { rows } = await db.query<Row<'export_runs', 'id'>>(
     `SELECT id FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND attempt > 0 AND NOT is_cleaned
@@ -128,7 +122,7 @@ export async function listLastWindows(
   exporterId: number,
   { before, limit }: { before: Date; limit: number },
 ): Promise<number[]> {
-  // By export_runs_by_window, from its end.
+  // Uses export_runs_by_window, from its end.
   const { rows } = await db.query<Row<'export_runs', 'id'>>(
     `SELECT DISTINCT ON (window_end, window_start) id FROM export_runs
      WHERE entity_id = $1 AND exporter_id = $2 AND state = 'finished' AND NOT is_covered AND published_at IS NOT NULL
@@ -139,7 +133,6 @@ export async function listLastWindows(
   return rows.map(({ id }) => id);
 }
 
-/** The last run that finished and wrote into the same folder of the same bucket; null where there is none. */
 export async function findFinishedBefore(
   db: Queryable,
   { entityId, id }: { entityId: number; id: number },

@@ -5,7 +5,6 @@ import type { MailState } from '../core/mails.ts';
 import type { Run } from '../jobs/runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
-/** Members of an exporter that fix what a run exports. */
 export const EXPORTED_MEMBERS = [
   'name',
   'type',
@@ -26,7 +25,6 @@ export const EXPORTED_MEMBERS = [
 
 /** The exporter's definition at the first claim of the run; secrets are the exporter's. */
 export type ExportDefinition = Pick<DataExporter, (typeof EXPORTED_MEMBERS)[number]> & {
-  /** The window's folder in the bucket, without slashes at its ends. */
   folder: string;
   /** Keyed hash of the files' encryption key (`Secrets.lookup`), from the first attempt on. */
   keyHash?: string;
@@ -37,17 +35,14 @@ export type ExportRun = Run &
     'export_runs',
     'exporterId' | 'cause' | 'covers' | 'rerunOf' | 'isCovered' | 'attempt' | 'manifestKey' | 'publishedAt'
   > & {
-    /** Null until it is claimed. */
     definition: ExportDefinition | null;
     alert: ExportAlert | null;
     window: ExportWindow;
-    /** The days of a backfill and of its reruns. */
     days: ExportDays | null;
-    /** Hexadecimal. */
     manifestSha256: string | null;
   };
 
-/** `start` is null where the cursor tells it at the claim. */
+/** `start` is null if the cursor gives it at the claim. */
 export type NewExportRun = Pick<ExportRun, 'exporterId' | 'cause'> &
   Partial<Pick<ExportRun, 'scheduledFor' | 'covers' | 'rerunOf' | 'days'>> & {
     window: { start: Date | '-infinity' | null; end: Date };

@@ -1,4 +1,4 @@
-// The runs of exporters.
+// Runs of exporters.
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -14,9 +14,7 @@ import {
   toExportRun,
 } from './export-run-record.ts';
 
-/** On a run that begins where the last good one ended, and moves the exporter's cursor on. */
 const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;
-/** On a scheduled run that has not begun. */
 const IS_DUE = `cause = 'schedule' AND state = 'accepted' AND started_at IS NULL`;
 
 export const exportRuns = runsOf<ExportRun, object, DataExporter>({
@@ -24,7 +22,7 @@ export const exportRuns = runsOf<ExportRun, object, DataExporter>({
   owners: exporters,
   ownerOf: ({ exporterId }) => exporterId,
   toRun: toExportRun,
-  /** The first claim fixes what is exported, and where the window begins. */
+  /** The first claim fixes what is exported, and the window's start. */
   claimed: (columns: ExportRunColumns, exporter) => {
     const start = columns.windowStart ?? exporter.exportedUntil ?? exporter.exportsSince;
     return {
@@ -33,8 +31,7 @@ export const exportRuns = runsOf<ExportRun, object, DataExporter>({
       values: [start instanceof Date ? start : null, JSON.stringify(definitionOf(exporter, columns, start))],
     };
   },
-  // One that counts the time already; one that exports, or has exported, all until the end $4 of its window; or a
-  // scheduled one that has not begun, whose window is then longer.
+  // One that counts the time already, one that exports until the end $4, or a scheduled one that has not begun.
   covering: {
     where: `${IS_COUNTED}
       OR (${FOLLOWS_CURSOR} AND state IN ('accepted', 'running', 'finished') AND (window_end >= $4 OR (${IS_DUE})))`,
@@ -72,12 +69,12 @@ function daysName(days: NewExportRun['days']): string | null {
   return days ? `${days.from}_${days.to}` : null;
 }
 
-/** The identifier of a run that was asked for and has not begun; null if there is none. */
+/** Returns the identifier of a requested run that has not begun. */
 export function findWaitingExportRun(db: Queryable, entityId: number, exporterId: number): Promise<string | null> {
   return exportRuns.findIdentifier(db, entityId, exporterId, IS_WAITING);
 }
 
-/** The identifier of a rerun of a run, or of a backfill of these days, begun or not; null if there is none. */
+/** Returns the identifier of a run's rerun, or of a backfill of these days. */
 export function findExportRunOfWindow(
   db: Queryable,
   entityId: number,
@@ -98,7 +95,6 @@ function definitionOf(
   return { ...Object.fromEntries(members), folder: exportFolder(exporter, windowName(window, days)) };
 }
 
-/** The rows in all files of a run. */
 export async function countExportedRows(db: Queryable, entityId: number, runId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     'SELECT coalesce(sum(rows), 0)::bigint AS count FROM export_records WHERE entity_id = $1 AND run_id = $2',
@@ -107,7 +103,6 @@ export async function countExportedRows(db: Queryable, entityId: number, runId: 
   return rows[0]!.count;
 }
 
-/** Rows of a type that came after a run had exported its window. */
 export type LateRows = { runIdentifier: string; window: ExportRun['window']; dataType: string; rows: number };
 
 /** Lists an exporter's windows that were searched for late rows since a moment, oldest first. */

@@ -4,10 +4,9 @@ import type { Database, Queryable, Tx } from '../core/database.ts';
 export type ExportSession = Tx;
 
 /**
- * Rows come in the order in which they lie: no scan begins in the middle of a table because another is just there, none
- * is shared out among workers, and no join sorts or swaps its sides. What is joined to a row is looked up, whatever the
- * planner takes the table for. Texts don't depend on what the database is set to. A statement may wait for the
- * consumer of its rows.
+ * Rows come in the order in which they lie: scans begin at a table's start, without workers, and joins look up each
+ * row, whatever the planner expects. Texts don't depend on the database's settings. A statement may wait for its
+ * consumer.
  */
 const SETTINGS = {
   synchronize_seqscans: 'off',

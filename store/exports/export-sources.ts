@@ -26,10 +26,8 @@ import type { TableSource } from './export-sources/table-source.ts';
 
 export type { ExportScope } from './export-sources/export-scope.ts';
 
-/** Checkpoint of rows, kept as JSON without personal data. */
 export type Checkpoint = Record<string, string | number>;
 
-/** A piece of a type's rows: what `copyOut` gives it by, and where the one after it begins. */
 export type Slice = { statement: string; next: Checkpoint };
 
 const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource> = {
@@ -44,9 +42,8 @@ const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource> = {
 };
 
 /**
- * The rows of a type that lie in the scope's window, in pieces of some thousands, each once; from `from` on where an
- * earlier reading ended there. A window over `received_at` is closed: a row that is still written into it is late, and
- * a row that changes meanwhile leaves it. For other windows see `isReadAtOnce`.
+ * Yields the window's rows in pieces of thousands, each once, from `from` on. A window over `received_at` is closed: a
+ * row still written into it is late, and a row that changes leaves it. For other windows see `isReadAtOnce`.
  */
 export async function* slicesOf(
   session: ExportSession,
@@ -72,14 +69,13 @@ export function isReadAtOnce(type: ExportDataType, { window }: Pick<ExportScope,
   return window.kind === 'happened' && !APPEND_ONLY.has(type);
 }
 
-/** How many rows `slicesOf` has, from the beginning. */
 export async function countExpected(session: ExportSession, type: ExportDataType, scope: ExportScope): Promise<number> {
   if (isOfNothing(type, scope)) return 0;
   if (type === 'attributes') return countAttributes(session, scope, {});
   return countInTable(session, SOURCES[type], scope);
 }
 
-/** How many of these rows are Sets whose text in CSV gives other elements back; null: of other types and formats. */
+/** Counts Sets whose text in CSV gives other elements back; null: of other types and formats. */
 export async function countAmbiguousSets(
   session: ExportSession,
   type: ExportDataType,
@@ -138,7 +134,6 @@ export async function findSnapshot(session: Queryable): Promise<string> {
 const DATABASE = `(SELECT system_identifier FROM pg_control_system()) || '.' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** Returns the condition that a transaction after the snapshot wrote row `r`; null if that is unknown. */
 async function isLaterThan(session: Queryable, kept: string): Promise<string | null> {
   const [database, snapshot] = kept.split('/') as [string, string];
   const { rows } = await session.query<{ database: string }>(`SELECT ${DATABASE} AS database`);
@@ -195,7 +190,6 @@ async function listParts(
   );
 }
 
-/** How many rows there are. */
 async function countInTable(session: Queryable, source: TableSource, scope: ExportScope): Promise<number> {
   let total = 0;
   for (const part of await listParts(session, source, scope)) {
@@ -206,7 +200,6 @@ async function countInTable(session: Queryable, source: TableSource, scope: Expo
   return total;
 }
 
-/** Results of counting for the reading that follows in the same session. */
 const kept = new WeakMap<Queryable, Map<string, Look>>();
 
 function keptLooks(session: Queryable): Map<string, Look> {
@@ -218,7 +211,6 @@ const lookOf = (source: TableSource, scope: ExportScope, { name }: Part): string
   `SELECT min(r.ctid)::text AS first, max(r.ctid)::text AS last, count(*) AS count
    FROM ${pg.escapeIdentifier(name)} r ${source.countedJoins(scope)} WHERE ${source.condition(scope)}`;
 
-/** How many rows meet one more condition. */
 async function countWhere(
   session: Queryable,
   source: TableSource,
@@ -247,10 +239,9 @@ async function lookAt(session: Queryable, source: TableSource, scope: ExportScop
   return { count, blocks: first === null ? null : { first: blockOf(first), last: blockOf(last!) } };
 }
 
-/** Returns the block of a `(block,place)`. */
 const blockOf = (place: string): number => Number(/\d+/.exec(place)![0]);
 
-/** Reads the rows in the order in which they lie, each slice by one statement, so that no transaction lasts. */
+/** Reads rows as they lie, each slice by one statement, so that no transaction lasts. */
 async function* sliceTable(
   session: Queryable,
   source: TableSource,
@@ -284,7 +275,6 @@ function statementOf(source: TableSource, scope: ExportScope, { name }: Part, bl
   );
 }
 
-/** One statement that may read a table as a whole. */
 async function readWhole<Row extends pg.QueryResultRow>(session: Queryable, statement: string): Promise<Row[]> {
   await session.query('SET enable_seqscan = on');
   const { rows } = await session.query<Row>(statement);

@@ -2,18 +2,17 @@ import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type ExportRun, type ExportRunColumns, toExportRun } from './export-run-record.ts';
 
-/** The newest good run of a window; `before` is the end of the window before it, null of the first. */
+/** The newest good run of a window; `before`: the end of the window before it, null of the first. */
 export type ExportedWindow = { run: ExportRun; before: Date | null };
 
 export type WindowRange = { from: Date | null; to: Date | null };
 
-/** By export_runs_by_window. A window that was exported again counts once; backfills have windows of another kind. */
+/** Uses export_runs_by_window. A window exported again counts once; backfills have windows of another kind. */
 const WINDOWS = `SELECT DISTINCT ON (window_end, window_start) * FROM export_runs
   WHERE entity_id = $1 AND exporter_id = $2 AND state = 'finished' AND NOT is_covered AND days IS NULL
   ORDER BY window_end, window_start, id DESC`;
 const IN_RANGE = '($3::timestamptz IS NULL OR window_end > $3) AND ($4::timestamptz IS NULL OR window_start < $4)';
 
-/** Lists the windows that an exporter has exported by receipt, in the order of time. */
 export async function listExportedWindows(
   db: Queryable,
   entityId: number,
@@ -45,7 +44,7 @@ export async function countExportedWindows(
   return rows[0]!.count;
 }
 
-/** The last run that was to export what came since the last good one, and has not; null where there is none. */
+/** Finds the last run that was to export what came since the last good one, and has not. */
 export async function findRunBehind(
   db: Queryable,
   entityId: number,

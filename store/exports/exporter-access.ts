@@ -1,6 +1,5 @@
 import type { ExporterSecrets, NewExporter } from './data-exporter-record.ts';
 
-/** How the bucket of an exporter is reached, as connectors take it. */
 export function exporterAccess(
   {
     type,

@@ -2,7 +2,6 @@ import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** The newest run's record of a window about one type of data. */
 export type RecentExport = Row<'export_records', 'identifier' | 'files' | 'rows', { dataType: ExportDataType }> &
   Row<'export_runs', 'windowEnd'>;
 

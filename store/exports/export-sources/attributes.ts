@@ -7,10 +7,8 @@ import { type ExportScope, inWindow, literal, literalList } from './export-scope
 import { copyStatement, selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
-/** By id: the identifiers of an attribute's SoR and of itself, and its key. */
 export type NamedAttributes = ReadonlyMap<number, readonly [sor: string, attribute: string, key: string]>;
 
-/** Returns the attributes of the scope's Systems of Records, all or those of one type; none that is deleted. */
 export async function listNamedAttributes(
   session: Queryable,
   { entityId, sors }: ExportScope,
@@ -39,14 +37,13 @@ const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::t
 /** True: the text of row `r`'s Set is ambiguous, since an element has a `;` or is empty. */
 export const IS_AMBIGUOUS_SET = `(strpos(array_to_string(r.set_elements, ''), ';') > 0 OR '' = ANY (r.set_elements))`;
 
-/** A Set as an array: an element may have the mark in it that stands between elements of a text. */
+/** A Set as an array: an element may contain the delimiter. */
 const JSON_VALUE = `CASE WHEN r.set_elements IS NULL THEN to_json(${VALUE}) ELSE to_json(r.set_elements) END`;
 
 const CUSTOMER_TYPE = `CASE r.customer_type ${Object.entries(CUSTOMER_TYPE_CODE)
   .map(([type, code]) => `WHEN ${code} THEN ${literal(type)}`)
   .join(' ')} END`;
 
-/** Returns the columns of a row `r` of attribute_values beside its names. */
 const attributeColumns = ({ format }: ExportScope): string =>
   selectList(
     'attributes',
@@ -76,18 +73,16 @@ export const attributes = (named: NamedAttributes): TableSource => ({
   columns: attributeColumns,
 });
 
-/** Continues behind this moment, in Postgres's text with its microseconds. No customer's id. */
+/** Continues after this moment, in Postgres's text with its microseconds. No customer's id. */
 export type LogCheckpoint = { changedSince: string };
 
 /** Bytes that one statement reads of the log: some thousand customers, or one transaction's changes. */
 const BYTES_AT_ONCE = 256 * 1024;
 
-/** Moments that are looked at together. */
 const MOMENTS = 1_000;
 
 type Moment = { at: string; bytes: number };
 
-/** Yields the values that changed within the window, in the order of their change; `source`: FROM of rows `r`. */
 export async function* sliceLog(
   session: Queryable,
   named: NamedAttributes,

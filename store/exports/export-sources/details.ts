@@ -2,7 +2,7 @@ import { OF_EVENTS, ofApps } from './of-apps.ts';
 import { selectList } from './printed.ts';
 import type { TableSource } from './table-source.ts';
 
-/** A row an entry, in jsonb's order of keys; what is no map is one with an empty key. Nested values are JSON. */
+/** One row an entry, in jsonb's order of keys; an empty key if it is no map. Nested values are JSON. */
 const ENTRIES = `CROSS JOIN LATERAL jsonb_each_text(
   CASE jsonb_typeof(r.detail) WHEN 'object' THEN r.detail ELSE jsonb_build_object('', r.detail) END) AS entry`;
 

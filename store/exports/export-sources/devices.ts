@@ -5,7 +5,7 @@ import { ofApps } from './of-apps.ts';
 import { appIdentifier, selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
-/** The 30 days are those before the window's end, so that a window that is exported again tells the same. */
+/** The 30 days before the window's end, so that a repeated export says the same. */
 const joins = ({ window }: ExportScope): string => {
   const since = `${literal(window.end)}::timestamptz - interval '30 days'`;
   return [

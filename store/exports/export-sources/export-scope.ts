@@ -4,7 +4,6 @@ import type { ExportFormat } from '../../../domain/exports/export-data-type.ts';
 /** `received`: by receipt or last change; `happened`: by event time. From `start`, before `end`; null: all. */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
 
-/** The scope of an export: its apps and Systems of Records, its time, and its format. */
 export type ExportScope = {
   entityId: number;
   apps: readonly { id: number; identifier: string }[];
@@ -21,7 +20,6 @@ export const literal = (value: string | number | Date): string =>
 export const literalList = (values: readonly number[]): string =>
   `ANY (${literal(`{${values.join(',')}}`)}::integer[])`;
 
-/** Returns SQL for whether a time lies in the window. */
 export function inWindow(column: string, { start, end }: Pick<ExportWindow, 'start' | 'end'>): string {
   const before = `${column} < ${literal(end)}::timestamptz`;
   return start === null ? before : `${column} >= ${literal(start)}::timestamptz AND ${before}`;

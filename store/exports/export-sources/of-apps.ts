@@ -1,6 +1,5 @@
 import { type ExportScope, inWindow, literal, literalList } from './export-scope.ts';
 
-/** Rows of the scope's apps within the window. */
 export function ofApps(
   { entityId, apps, window }: ExportScope,
   times: Record<ExportScope['window']['kind'], string>,

@@ -3,16 +3,14 @@ import type { ExportDataType } from '../../../domain/exports/export-data-type.ts
 import { isoUtc } from '../../core/iso-time.ts';
 import { type ExportScope, literal } from './export-scope.ts';
 
-/** An expression for each column; of kind `timestamp` a timestamptz, of all others what is to be printed. */
+/** An expression for each column: a timestamptz for the kind `timestamp`, for others the printed text. */
 export type Expressions<Type extends ExportDataType> = Record<ExportColumn<Type>, string>;
 
-/** The identifier of a row's app. */
 export function appIdentifier(column: string, { apps }: ExportScope): string {
   if (apps.length === 1) return literal(apps[0]!.identifier);
   return `CASE ${column} ${apps.map(({ id, identifier }) => `WHEN ${literal(id)} THEN ${literal(identifier)}`).join(' ')} END`;
 }
 
-/** The select list of a type. */
 export function selectList<Type extends ExportDataType>(
   type: Type,
   expressions: Expressions<Type>,
@@ -35,7 +33,6 @@ function printed(expression: string, kind: ExportColumnKind, format: ExportScope
 /** JSON has no raw control character, so with these COPY puts nothing between quotes. */
 const JSON_LINES = String.raw`FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02'`;
 
-/** Returns the statement that gives rows as JSON Lines, or as CSV, from which Parquet is made. */
 export function copyStatement(select: string, format: ExportScope['format']): string {
   return format === 'jsonl'
     ? `COPY (SELECT row_to_json(line) FROM (${select}) AS line) TO STDOUT (${JSON_LINES}, ENCODING 'UTF8')`

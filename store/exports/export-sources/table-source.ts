@@ -4,13 +4,11 @@ import type { ExportScope } from './export-scope.ts';
 export type TableSource = {
   table: 'events' | 'sessions' | 'locations' | 'devices' | 'attribute_values' | 'attempts';
   isPartitioned: boolean;
-  /** Which rows of `r`, the table or one of its partitions. */
   condition: (scope: ExportScope) => string;
   /** Joins for each row, `LATERAL`, so that they come after it; '' for none. */
   joins: (scope: ExportScope) => string;
   /** The joins that make several rows of one, which counting needs, too. */
   countedJoins: (scope: ExportScope) => string;
-  /** The select list. */
   columns: (scope: ExportScope) => string;
 };
 
