@@ -3,7 +3,6 @@ import type { Semaphore } from './semaphore.ts';
 
 /** How long an entity counts as present after a call. */
 export const PRESENT_MS = 1_500;
-/** How often the share looks at the clock while portions wait. */
 const LOOK_MS = 100;
 
 /** Milliseconds that never run backwards, and a timer. */
@@ -19,24 +18,18 @@ export type PortionKind = {
 
 type Waiting = { kind: PortionKind; begin(): void };
 type Entity = {
-  /** When its portions stop counting. */
   running: Set<{ until: number }>;
   waiting: Waiting[];
-  /** The number of each kind's last turn, by its name. */
+  /** The number of each kind's last turn: kinds take turns, so that erasures do not wait for a whole import. */
   turns: Map<string, number>;
   isUrgentLast: boolean;
 };
 
-/**
- * Shares a machine's cores out by entity, for all kinds of work. An entity that is alone is not limited. While n
- * entities compute or wait, an entity begins no portion once ⌈cores / n⌉ of its own run; while others only call, one
- * core stays free for them. The kinds of one entity take turns, so its erasures do not wait for a whole import.
- */
+/** Allows each of n busy entities ⌈cores / n⌉ portions, and one alone any number; keeps a core free for callers. */
 export class CpuShare {
   readonly #cores: number;
   readonly #clock: Clock;
   readonly #entities = new Map<number, Entity>();
-  /** The time of each entity's last call. */
   readonly #called = new Map<number, number>();
   #turn = 0;
   #looks = false;
@@ -74,10 +67,7 @@ export class CpuShare {
     };
   }
 
-  /**
-   * Begins a portion as soon as the share allows it; the result ends it. If it has to wait, it calls `onWait`. Fails
-   * with an aborted signal's reason.
-   */
+  /** Begins a portion once the share allows it; the result ends it. Fails with an aborted signal's reason. */
   async take(
     entityId: number,
     kind: PortionKind,
@@ -117,7 +107,6 @@ export class CpuShare {
     };
   }
 
-  /** Forgets an entity without work, and begins the portions of others that are allowed now. */
   #settle(entityId: number, entity: Entity): void {
     if (entity.running.size === 0 && entity.waiting.length === 0) this.#entities.delete(entityId);
     this.#beginWaiting();

@@ -1,12 +1,9 @@
-/** Decompresses gzip files of one or several members, up to their first defect. */
+/** Decompresses gzip files (RFC 1952) member by member: Node's Gunzip drops the last output if other bytes follow. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32, createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
 
 const GIB = 1024 ** 3;
-/**
- * Maximum decompressed size of an upload, a fetched file, or a file that a sync reads (docs/imports.md,
- * docs/connectors.md).
- */
+/** Maximum decompressed size of an upload, a fetched file or a sync's file (docs/imports.md, docs/connectors.md). */
 export const MAX_DECOMPRESSED_BYTES = 50 * GIB;
 
 /** Compressed bytes given to the decompressor at a time; at most a thousand times as many, 16 MiB, come out. */
@@ -19,19 +16,13 @@ const MEMBERS_A_TURN = 200;
 
 export type GunzipOptions = {
   maxBytes: number;
-  /** Ends the decompression between two pieces, with the signal's reason. */
   signal?: AbortSignal | undefined;
 };
 
 /** `corrupt`: the output may be wrong; `trailing_bytes`: it is complete, and other bytes follow. */
 export type GzipDefect = 'cut_off' | 'corrupt' | 'trailing_bytes' | 'too_large';
 
-/**
- * Decompresses a gzip file (RFC 1952), also one of several members. Yields everything before a defect, and returns the
- * defect. It reads `pieces` only on demand, so a source that stalls does not block a reader that leaves early.
- *
- * The members are read one by one here, because Node's own Gunzip drops the last output if other bytes follow.
- */
+/** Yields everything before a defect, then returns the defect. Reads on demand: a stalled source blocks no reader. */
 export async function* gunzip(
   pieces: AsyncIterable<Buffer>,
   { maxBytes, signal }: GunzipOptions,
@@ -90,9 +81,7 @@ function isRight(trailer: Buffer, checksum: number, length: number): boolean {
   return trailer.readUInt32LE(0) === checksum && trailer.readUInt32LE(4) === length;
 }
 
-/**
- * Decompresses a small member that ends within the next input; returns null, and takes nothing, for any other member.
- */
+/** Decompresses a small member that ends within the next input; for any other, returns null and takes nothing. */
 async function takeSmall(input: Input): Promise<Buffer | null> {
   const chunk = await input.chunk();
   if (chunk === null) return null;
@@ -102,7 +91,6 @@ async function takeSmall(input: Input): Promise<Buffer | null> {
     input.unread(chunk.subarray(engine.bytesWritten));
     return buffer;
   } catch {
-    // It is larger, cut off or corrupt: the stream finds out which.
     input.unread(chunk);
     return null;
   }
@@ -129,7 +117,6 @@ class Member {
     return this.#hasEnded;
   }
 
-  /** Resolves once everything in this input is decompressed. */
   write(input: Buffer): Promise<GzipDefect | null> {
     this.#written += input.length;
     return this.#settled((done) => {
@@ -161,7 +148,6 @@ class Member {
     });
   }
 
-  /** Returns the end of the last input, which this member did not need. */
   leftOver(input: Buffer): Buffer {
     return this.#hasEnded ? input.subarray(input.length - (this.#written - this.#inflate.bytesWritten)) : NOTHING;
   }
@@ -177,10 +163,8 @@ class Member {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Reads bytes from pieces on demand. */
 class Input {
   readonly #pieces: AsyncIterator<Buffer>;
-  /** The current piece, read up to `#at`. */
   #ready: Buffer = NOTHING;
   #at = 0;
 
@@ -188,7 +172,6 @@ class Input {
     this.#pieces = pieces[Symbol.asyncIterator]();
   }
 
-  /** Returns the next bytes, at most INPUT_BYTES; null at the end. */
   async chunk(): Promise<Buffer | null> {
     while (this.left === 0) {
       const { value, done } = await this.#pieces.next();

@@ -6,7 +6,6 @@ export type InternalError = { errorClass: string; code?: string; frames: string[
 /** A stack frame of V8 with a position in a file; a line of a message that only begins like one has none. */
 const FRAME = /^\s+at (?:[^()]* \()?(?:node|file|\/|evalmachine|[a-zA-Z]:\\)[^\s()]*:\d+:\d+\)?$/;
 
-/** Returns the class, the code (of Postgres, Node or gRPC) and the stack frames of any thrown value. */
 export function internalErrorOf(error: unknown): InternalError {
   if (!(error instanceof Error)) return { errorClass: typeof error, frames: [] };
   const { code } = error as { code?: string | number };
@@ -43,7 +42,6 @@ export class FileStoreAway extends Error {
 
 /** SQLSTATEs of a database that refuses sessions, is full, or ends its sessions (Postgres: appendix A). */
 const DATABASE_AWAY = /^(?:08...|53...|57P..|58030)$/;
-/** Node's codes for a network or a machine that cannot be reached. */
 const UNREACHABLE = new RegExp(
   `^(?:${[
     'ECONNRESET',
@@ -60,9 +58,7 @@ const UNREACHABLE = new RegExp(
     'EAI_AGAIN',
   ].join('|')})$`,
 );
-/**
- * Messages of the Postgres driver for a session that is lost or refused: its own errors have neither class nor code.
- */
+/** The Postgres driver's messages for a lost or refused session: its own errors have neither class nor code. */
 const NO_SESSION = new RegExp(
   `^(?:${[
     'Connection terminated',
@@ -75,7 +71,6 @@ const NO_SESSION = new RegExp(
   ].join('|')})`,
 );
 
-/** Returns whether an error means that a database, file store, server or network is away for now. */
 export function isAway(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof FileStoreAway) return true;
@@ -93,10 +88,7 @@ const TEMPORAL_AWAY = [1, 4, 8, 10, 14];
 /** Attempt from which a step that is always too slow is an internal error. */
 const BUSY_TRIES = 5;
 
-/**
- * Returns whether an error is Millrace's own (law 11): not one of an outside system, a database, Temporal or file store
- * that is away, a full disk, or a step that was ended. `attempt`: the step's attempt, from 1.
- */
+/** Returns whether an error is Millrace's own (law 11), not an outside system's, a full disk's or an ended step's. */
 export function isInternal(error: unknown, attempt = 1): boolean {
   if (!(error instanceof Error)) return true;
   if (error instanceof OutsideError || error.name === 'AbortError' || isAway(error)) return false;

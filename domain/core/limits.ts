@@ -6,38 +6,26 @@ import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 export const PLACES = {
   /** Batches of imports and feeds; bounds their memory. */
   importBatches: 4,
-  /** Parts of batches of imports and syncs that are being checked or committed. */
   batchParts: 32,
-  /** Batches of feeds that are being committed. */
   feedBatches: 4,
   /** Runs of syncs: each holds a few batches for as long as its source takes. */
   syncs: 6,
   /** Runs of exporters and files: each holds two database sessions, and uploads up to two files. */
   exports: 2,
-  /** Steps that erase people or write their data into archives. */
   gdpr: 2,
   /** Portions of sends: each holds up to a thousand messages. */
   sends: 4,
-  /** The same, of requests for a few messages. */
+  /** Sends of at most `SMALL_SEND` messages. */
   smallSends: 4,
-  /** Attempts to send a mail or an alert. */
   mails: 8,
-  /**
-   * Searches for the people that filters find, for campaigns and segments: each takes two database sessions, for ten
-   * minutes at most.
-   */
+  /** Searches for a filter's people, for campaigns and segments: two database sessions each, for up to ten minutes. */
   audiences: 2,
-  /** Reports that count the outcomes of an entity's messages. */
   reports: 4,
-  /** Deliveries of outcomes to webhooks, and of lists of deletions to buckets. */
   deliveries: 16,
   /** Running imports; most of them wait for a place of a batch. */
   imports: 64,
-  /** Running feeds, one an entity; most of them wait for a place of a batch. */
   feeds: 64,
-  /**
-   * Calls of connectors within requests: checks of connections, exporters and push providers, and discovery of sources.
-   */
+  /** Calls of connectors within requests: checks of connections, exporters and providers, and discovery. */
   connectorCalls: 64,
   /** Funnels and previews that may read all events of a period: each takes two database sessions. */
   heavyReads: 2,
@@ -47,13 +35,10 @@ export const PLACES = {
 
 export type Limit = keyof typeof PLACES;
 
-/** A request for at most this many messages is a small send. */
 export const SMALL_SEND = 100;
 
-/** How long a portion counts in its entity's share of the cores. */
 export const COUNTED_MS = 5_000;
 
-/** Bounds of one entity's places, also while it is alone, and of waiting callers. */
 export const BOUNDS = {
   syncs: { maxWaitingEach: 6, maxWaiting: 60 },
   exports: { maxWaitingEach: 6, maxWaiting: 30 },
@@ -72,10 +57,8 @@ export const BOUNDS = {
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
 /**
- * The limits whose work takes the machine's cores a portion at a time: `CpuShare` shares the cores out between them.
- * Portions of the others wait for outside systems, or last for minutes. A portion of a send is planned within half a
- * second, then it waits for its provider. Small sends wait for no share: a message must not stand behind the imports of
- * its own entity.
+ * The limits whose portions compute; a send's does so for half a second. Small sends are none of them: a message must
+ * not stand behind its entity's imports.
  */
 const BY_CPU_SHARE: Partial<Record<Limit, Omit<PortionKind, 'name'>>> = {
   batchParts: { countedMs: COUNTED_MS },

@@ -7,10 +7,7 @@ export type RefusalExtra = {
   [member: string]: unknown;
 };
 
-/**
- * Rejects a request. The server turns it into HTTP status and body, a worker into a non-retryable failure that carries
- * only `status`, so that the text stays out of Temporal.
- */
+/** Rejects a request. A worker's non-retryable failure carries only `status`: the text stays out of Temporal. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly http: number;
@@ -36,12 +33,10 @@ export const MAX_FAULTS = 50;
 /** A fault of an input field; `element` is its wire name. */
 export type FieldError = { element: string; message: string };
 
-/** Refuses one input field with 400 `bad_request`; `element` is the field's wire name. */
 export function refuseField(element: string, message: string): never {
   return refuseAll({ element, message }, [{ element, message }]);
 }
 
-/** Refuses all these fields at once, the first 50; does nothing if there are none. */
 export function refuseFields(errors: readonly FieldError[]): void {
   const [first] = errors;
   if (first) refuseAll(first, errors.slice(0, MAX_FAULTS));

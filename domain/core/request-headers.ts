@@ -7,9 +7,7 @@ const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
 /** `field-value` of RFC 9110, 5.5, in ASCII only: other bytes may arrive changed. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-/**
- * Headers that Millrace sets itself: they end a message, name a host or a part of a file, or belong to one connection.
- */
+/** Headers that Millrace sets itself: they end a message, name a host or a file's part, or belong to a connection. */
 const OURS = new Set([
   'host',
   'content-length',
@@ -26,10 +24,7 @@ const OURS = new Set([
   'accept-encoding',
 ]);
 
-/**
- * Returns what is wrong with the headers that a user sets for requests to a source, as the end of a sentence that
- * begins with the field's name. It quotes no value, and no invalid name, which may be a misplaced value.
- */
+/** Returns the end of an error sentence. Quotes no value, and no invalid name, which may be a misplaced value. */
 export function requestHeadersError(headers: Record<string, string>): string | undefined {
   const entries = Object.entries(headers);
   if (entries.length > MAX_HEADERS) return `must have at most ${MAX_HEADERS} headers`;

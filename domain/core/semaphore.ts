@@ -1,10 +1,6 @@
 /** Shares limited places and budgets out fairly between entities. */
 
-/**
- * Takes a place for an entity; the function that it returns frees the place. If no place is free, it calls `onWait` and
- * waits for both. A caller whose signal aborts leaves the line, and the call throws the signal's reason. Throws
- * `TooManyWait` if the line is full.
- */
+/** Takes a place; the result frees it. Throws an aborted signal's reason, or `TooManyWait` if the line is full. */
 export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
 
 /** Maximum places of one entity, also while it is alone, and of waiting callers, each and together. */
@@ -22,10 +18,9 @@ export class TooManyWait extends Error {
 type Waiting = { entityId: number; begin(): void; refuse(error: TooManyWait): void };
 
 /**
- * Returns a semaphore of `atOnce` places, shared by entity: while n entities have or want places, none has more than
- * ⌈atOnce / n⌉. The next free place goes to the entity that has waited longest since a place of its own began or ended;
- * within an entity, first come, first served. When the line is full, the newest caller of the entity that holds most
- * gives way to an entity that holds fewer.
+ * Returns a semaphore. While n entities have or want places, none has more than ⌈atOnce / n⌉; the next one goes to the
+ * entity that has waited longest since one of its own began or ended. In a full line, the newest caller of the entity
+ * that holds most gives way.
  */
 export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   const turns = new Turns(atOnce, bounds);
@@ -49,7 +44,6 @@ class Turns {
   #free: number;
   /** Counts events: the later of two moments has the larger number. */
   #now = 0;
-  /** In order of arrival. */
   #waiting: Waiting[] = [];
   readonly #shares = new Map<number, Share>();
 
@@ -190,10 +184,7 @@ async function waitInLine(
   }
 }
 
-/**
- * A budget that entities share without waiting: each may hold as much as stays free. One entity alone holds half, n of
- * them 1 / (n + 1) each. An entity that holds nothing always gets its first request.
- */
+/** A budget without waiting: an entity may hold as much as stays free. An idle one always gets its first request. */
 export class SharedBudget {
   readonly #most: number;
   readonly #held = new Map<number, number>();
@@ -203,12 +194,10 @@ export class SharedBudget {
     this.#most = most;
   }
 
-  /** Returns how much more the entity may hold. */
   left(entityId: number): number {
     return Math.max(0, Math.floor((this.#most - this.#total - this.#heldBy(entityId)) / 2));
   }
 
-  /** Takes an amount for an entity; returns false if it may not hold as much. */
   take(entityId: number, amount: number): boolean {
     const held = this.#heldBy(entityId);
     if (held > 0 && amount > this.left(entityId)) return false;

@@ -32,10 +32,7 @@ export function signDocument<T extends object>(document: T, sign: Sign): Signed<
 /** `unknown_key`: signed by none of the given keys, so neither valid nor invalid. */
 export type SignatureState = 'valid' | 'invalid' | 'unknown_key' | 'unsigned';
 
-/**
- * Checks whether one of these keys signed a document. Pass the result of JSON.parse, not that of a schema: members that
- * a schema does not know are signed, too.
- */
+/** Checks a signature. Pass the result of JSON.parse, not a schema's: members unknown to a schema are signed, too. */
 export function verifyDocument(document: object, keys: readonly SigningKey[]): SignatureState {
   const { signature: given, ...signed } = document as Record<string, unknown>;
   const { data } = documentSignature.safeParse(given);

@@ -2,10 +2,7 @@ const MAX_LENGTH = 2048;
 /** Characters that the parser of URLs drops or encodes silently, so that the address would be another one. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|^\s|\s$/u;
 
-/**
- * Returns what is wrong with an address that a user sets, as the end of a sentence that begins with the field's name.
- * It quotes nothing of the address.
- */
+/** Returns the end of a sentence that begins with the field's name. Quotes nothing of the address. */
 export function sourceUrlError(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`;
   if (INVISIBLE.test(text)) return 'must not have spaces around it, line breaks or other invisible characters';
