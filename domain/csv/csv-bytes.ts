@@ -4,7 +4,6 @@ export const CR = 0x0d;
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
 
-/** Separators of fields, beside the comma of RFC 4180. */
 export const DELIMITERS = [',', ';', '\t', '|'] as const;
 export type Delimiter = (typeof DELIMITERS)[number];
 
@@ -12,10 +11,7 @@ export type Delimiter = (typeof DELIMITERS)[number];
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'latin-1'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/**
- * Returns the delimiter of a file that begins with these bytes: the one that occurs most often outside quotes in the
- * first line that is not empty; by default the comma. `isWhole`: that line has ended.
- */
+/** Returns the delimiter most frequent outside quotes in the first line with content; `isWhole`: the line has ended. */
 export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole: boolean } {
   const counts = DELIMITERS.map(() => 0);
   let isQuoted = false;

@@ -7,35 +7,27 @@ type Extent = { offset: number; line: number; endOffset: number; endLine: number
 /** Consecutive records within the size limit. Their quotes are not checked yet. */
 export type Run = Extent & {
   kind: 'run';
-  /** The file's bytes from `offset` to `endOffset`: records, line ends and empty lines. */
   bytes: Buffer;
   records: number;
   /** Start and end (before the line end) of each record in `bytes`. */
   starts: Int32Array;
   ends: Int32Array;
-  /** The physical line on which each record begins. */
   lines: Float64Array;
 };
 
 export type BadReason = 'too_long' | 'unclosed_quote' | 'not_utf8' | 'stray_quote';
 
-/**
- * A record, or one line of a record with a stray quote, that cannot be read. `sample` is a copy without its line end:
- * whole, or the first 2 KiB of a record that is too long or has an unclosed quote.
- */
+/** A record, or the line of a stray quote, that cannot be read. `sample`: whole, or 2 KiB if too long or unclosed. */
 export type Bad = Extent & { kind: 'bad'; reason: BadReason; sample: Buffer };
 
 export type Piece = Run | Bad;
 
-/** Returns whether the sample is only the start of the record. */
 export const isCut = (reason: BadReason): boolean => reason === 'too_long' || reason === 'unclosed_quote';
 
-/** Returns the bytes of a run's record, without its line end. */
 export function recordBytes(run: Run, record: number): Buffer {
   return run.bytes.subarray(run.starts[record], run.ends[record]);
 }
 
-/** Returns where reading resumes after a run's record: at the next record or at the run's end. */
 export function resumeAfter(run: Run, record: number): { offset: number; line: number } {
   if (record + 1 >= run.records) return { offset: run.endOffset, line: run.endLine };
   return { offset: run.offset + run.starts[record + 1]!, line: run.lines[record + 1]! };
@@ -65,7 +57,6 @@ export class RunBuilder {
     this.#records += 1;
   }
 
-  /** Returns the size of the run if it ends at `end`. */
   spanTo(end: number): number {
     return this.#records === 0 ? 0 : end - this.#start;
   }

@@ -6,8 +6,7 @@ import { type Bad, type BadReason, type Piece, RunBuilder, separateBadUtf8 } fro
 /** Result of a scan: the LF that ends the record, a stray quote, a record over the limit, or the end of the bytes. */
 type Found = 'record' | 'stray_quote' | 'too_long' | 'more';
 
-// State at the next byte: outside quotes, inside quotes, after a quote that closes unless another follows, or after
-// such a quote and a CR.
+// State at the next byte. The last two follow a quote that closes its field, unless another quote follows.
 const PLAIN = 0;
 const QUOTED = 1;
 const QUOTE_SEEN = 2;
@@ -31,7 +30,6 @@ class RecordScanner {
   /** True if a bad closing quote stands at #openUntil. */
   #openEndsInError = false;
 
-  /** `delimiter` is the byte between fields. */
   constructor(maxRecordBytes: number, delimiter = COMMA) {
     this.#maxRecordBytes = maxRecordBytes;
     this.#delimiter = delimiter;
@@ -44,7 +42,6 @@ class RecordScanner {
     this.#state = PLAIN;
   }
 
-  /** Adjusts the indexes after the window's first bytes, which are not this record's, are dropped. */
   shift(dropped: number): void {
     this.start -= dropped;
     this.pos -= dropped;
@@ -66,11 +63,7 @@ class RecordScanner {
     }
   }
 
-  /**
-   * Skips the rest of a record over the limit and keeps only its last byte. Returns whether its end, the LF at `pos`,
-   * is before `end`. A quote inside quotes counts only where a field may end, so that the text of a cell is not read as
-   * records.
-   */
+  /** Skips a record over the limit. Inside quotes, a quote counts only where a field may end: cells hold no records. */
   passOver(bytes: Uint8Array, end: number): boolean {
     for (;;) {
       if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, end, NOWHERE, this.#delimiter);
@@ -85,7 +78,6 @@ class RecordScanner {
     }
   }
 
-  /** Returns whether the skipped record is inside quotes. */
   isOpen(): boolean {
     return this.#state === QUOTED;
   }
@@ -114,11 +106,7 @@ class RecordScanner {
     return true;
   }
 
-  /**
-   * Crosses a line end inside quotes. A failed record was inside quotes at each line end it crossed. A later record
-   * inside quotes at one of them fails the same way up to #openUntil, so those bytes are not scanned again. This keeps
-   * a file with a stray quote on every line linear.
-   */
+  /** Crosses a line end inside quotes. Bytes up to #openUntil would fail again: skipping them keeps this linear. */
   #crossLineEnd(): boolean {
     if (this.firstLineEnd === 0) this.firstLineEnd = this.pos + 1;
     const isKnown = this.pos < this.#openUntil;
@@ -143,32 +131,23 @@ function nextState(state: number, byte: number, delimiter: number): number | und
   return byte === CR ? QUOTE_CR_SEEN : undefined;
 }
 
-/** Maximum size of a record without its LF (1 MiB). */
 const MAX_RECORD_BYTES = 1024 * 1024;
 
-/** Size of the sample that is kept of a longer record. */
 const SAMPLE_BYTES = 2048;
 
 export type SplitterOptions = {
   maxRecordBytes?: number;
-  /** Size at which a run ends; default 64 KiB. */
   maxRunBytes?: number;
-  /** Separator of fields; default a comma. */
   delimiter?: Delimiter;
   /** Offset of the first chunk: the file's start, the end of a piece, or a record's start. */
   startOffset?: number;
   startLine?: number;
-  /**
-   * Counts each record as one line, whatever line ends it contains, for the rows of a sheet. Empty lines count as well.
-   */
+  /** Counts each record and empty line as one line, whatever line ends it contains, for the rows of a sheet. */
   countsRecords?: boolean;
 };
 
 export type CsvSplitter = {
-  /**
-   * Yields the pieces that this chunk completes, with all complete records, so runs are no larger than chunks. The
-   * chunk is copied. Read the iterator to its end before the next call.
-   */
+  /** Yields the pieces that this chunk completes. Copies the chunk. Read the iterator to its end first. */
   push(chunk: Uint8Array): Generator<Piece, void, void>;
   /** Yields the remaining pieces; the last record needs no line end. */
   end(): Generator<Piece, void, void>;
@@ -205,10 +184,8 @@ class Splitter implements CsvSplitter {
   #end = 0;
   /** Offset in the file of #bytes[0]. */
   #base: number;
-  /** Physical line on which the unfinished record begins. */
   #line: number;
   #mayHaveBom: boolean;
-  /** The over-long record whose end is searched. */
   #skipped: { offset: number; line: number; sample: Buffer } | undefined;
 
   constructor(options: SplitterOptions) {
@@ -284,7 +261,6 @@ class Splitter implements CsvSplitter {
     }
   }
 
-  /** Adds records to the run until it is full or another kind of piece comes. */
   #findRecords(): Found {
     const scanner = this.#scanner;
     for (;;) {
@@ -372,7 +348,6 @@ function findPlainEnd(bytes: Uint8Array, from: number, to: number, recordStart: 
   return to;
 }
 
-/** Returns the index in [from, to) of the first LF or quote; `to` if there is none. */
 function findQuotedEnd(bytes: Uint8Array, from: number, to: number): number {
   for (let at = from; at < to; at += 1) {
     const byte = bytes[at]!;
@@ -381,7 +356,6 @@ function findQuotedEnd(bytes: Uint8Array, from: number, to: number): number {
   return to;
 }
 
-/** Returns the index in [from, to) of the first quote; `to` if there is none. */
 function findQuote(bytes: Uint8Array, from: number, to: number): number {
   const found = bytes.subarray(0, to).indexOf(QUOTE, from);
   return found === -1 ? to : found;

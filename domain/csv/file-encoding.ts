@@ -8,17 +8,13 @@ const MARKS: [Encoding, number[]][] = [
   ['utf-16be', [0xfe, 0xff]],
 ];
 
-/**
- * Returns the encoding of a file that begins with `head`, at least 3 bytes: that of its byte order mark, else `set`.
- */
+/** Returns the encoding of the byte order mark, else `set`. `head` has at least 3 bytes. */
 export function encodingOf(head: Uint8Array, set: Encoding | undefined): Encoding {
   const found = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte));
   return found?.[0] ?? set ?? 'utf-8';
 }
 
-/**
- * Converts the bytes of a file to UTF-8, chunk by chunk, without the byte order mark of UTF-16. `end` returns the rest.
- */
+/** Converts a file to UTF-8 chunk by chunk, without UTF-16's byte order mark; `end` returns the rest. */
 export type Transcoder = { push(chunk: Buffer): Buffer; end(): Buffer };
 
 export function createTranscoder(encoding: Encoding): Transcoder {

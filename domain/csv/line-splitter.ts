@@ -2,9 +2,7 @@
 import { Buffer } from 'node:buffer';
 import { CR, LF } from './csv-bytes.ts';
 
-/** Maximum size of a line without its line end (1 MiB). */
 const MAX_LINE_BYTES = 1024 * 1024;
-/** Size of the sample that is kept of a longer line. */
 const SAMPLE_BYTES = 2048;
 
 /** `endOffset` and `endLine`: start of the next line, where reading can resume. */
@@ -24,7 +22,6 @@ export type LineSplitterOptions = { maxLineBytes?: number; startOffset?: number;
 export class LineSplitter {
   readonly #maxLineBytes: number;
   readonly #sampleBytes: number;
-  /** The unfinished line: the bytes that are kept, and its length. */
   #parts: Buffer[] = [];
   #length = 0;
   #offset: number;
@@ -48,7 +45,6 @@ export class LineSplitter {
     }
   }
 
-  /** Yields the last line if it has no line end. */
   *end(): Generator<Line, void, void> {
     if (this.#length > 0) yield this.#take(0);
   }

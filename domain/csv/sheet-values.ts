@@ -3,7 +3,6 @@ import { readNumber } from '../text/number-value.ts';
 
 /** Converts cells of an Excel file (ECMA-376, SpreadsheetML) to texts of CSV. */
 
-/** A number format that shows a date, a time of day, or both. */
 export type DateFormat = { hasDate: boolean; hasTime: boolean };
 
 /** Returns a format that files do not define (ECMA-376 part 1, 18.8.30); 27 to 36 and 50 to 58 are East Asian. */
@@ -33,11 +32,7 @@ export function dateFormatOf(id: number, code: string | null): DateFormat | null
 const EPOCHS = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
 const END = Date.UTC(10_000, 0, 1);
 
-/**
- * Returns a number as its date format shows it, in ISO 8601: `2026-01-31`, `2026-01-31T12:30:00`, or `12:30:00` without
- * a date. A day with a time keeps its time, whatever the format. Returns undefined outside the calendar: the number
- * stays.
- */
+/** Returns a number in ISO 8601 as its format shows it; a day keeps its time of day. Undefined outside the calendar. */
 export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is1904: boolean): string | undefined {
   const days = Number(text);
   if (!(days >= 0) || text.trim() === '') return undefined;
@@ -70,9 +65,7 @@ function withoutExponent(text: string): string {
   return `${sign!}${whole}${decimals.padEnd(Number(exponent), '0')}`;
 }
 
-/**
- * Returns an ISO 8601 date of a cell, as some programs write it; only the day of a midnight in a format without a time.
- */
+/** Returns the ISO 8601 date of a cell; only the day of a midnight if the format has no time. */
 export function isoDate(text: string, format: DateFormat | null): string {
   if (format === null || format.hasTime) return text;
   return /^(\d{4}-\d{2}-\d{2})T00:00(?::00(?:\.0+)?)?Z?$/.exec(text)?.[1] ?? text;
@@ -96,7 +89,6 @@ export function columnOf(reference: string): number | undefined {
   return column > MAX_COLUMNS ? undefined : column - 1;
 }
 
-/** Returns the letters of a column, from 0. */
 export function columnName(column: number): string {
   const letter = String.fromCharCode(65 + (column % 26));
   return column < 26 ? letter : columnName(Math.floor(column / 26) - 1) + letter;
@@ -105,9 +97,7 @@ export function columnName(column: number): string {
 /** Limit of a row: csv-splitter.ts refuses a longer record. */
 const MAX_ROW_CHARACTERS = 1024 * 1024;
 
-/**
- * Returns a row of a sheet as a record of CSV with at least `width` fields; only the beginning of a row over the limit.
- */
+/** Returns a sheet's row as a CSV record of at least `width` fields; only its beginning if it is over the limit. */
 export function csvRow(cells: readonly string[], width: number): string {
   const fields: string[] = [];
   let characters = 0;

@@ -14,14 +14,12 @@ export type TableFormat = {
   delimiter: Delimiter;
   encoding: Encoding;
   sheet: string | null;
-  /** True if the file came in a zip file. */
   isZip: boolean;
 };
 
 /** How the records of a file are separated. Rows of a sheet count as lines, whatever line ends their cells have. */
 export type TableSyntax = Pick<TableFormat, 'format' | 'delimiter'>;
 
-/** Signatures of a zip file with content, and of an empty one. */
 const ZIPS = [
   [0x50, 0x4b, 0x03, 0x04],
   [0x50, 0x4b, 0x05, 0x06],
@@ -29,9 +27,7 @@ const ZIPS = [
 /** Signature of older Excel files, and of newer ones that a password protects (MS-CFB 2.2). */
 const COMPOUND_FILE = [0xd0, 0xcf, 0x11, 0xe0];
 
-/**
- * Returns whether a file that begins with these bytes, at least 4, is not text: it may be .xlsx or an older Excel file.
- */
+/** Returns whether a file with these first bytes, at least 4, may be .xlsx or an older Excel file, not text. */
 export function isBinaryTable(head: Uint8Array): boolean {
   return isZip(head) || isCompoundFile(head);
 }
@@ -73,7 +69,6 @@ function begins(head: Uint8Array, mark: readonly number[]): boolean {
 /** Maximum length of the text that marks cells without a value. */
 export const MAX_NULL_MARKER = 64;
 
-/** Decimal separators of numbers. */
 export const DECIMALS = ['.', ','] as const;
 export type Decimal = (typeof DECIMALS)[number];
 
