@@ -94,7 +94,6 @@ const BY_LIBRARY = new Map<string, Platform>([
   ['analytics-kotlin', 'Android App'],
 ]);
 
-/** Returns the kind of app, by the browser's library, else by device, system or library. */
 function platformOf(context: Fields): Platform {
   const library = word(context, 'library', 'name');
   if (library === 'analytics.js') return 'Web App';
@@ -109,11 +108,7 @@ function platformOf(context: Fields): Platform {
 /** Android's limit for tablets: the shorter side of the screen, in density-independent pixels. */
 const TABLET_DP = 600;
 
-/**
- * Returns the kind of device: for Apple by model and system; for Android by system, type and screen size, which
- * Segment's libraries send in pixels; for browsers only if they say that they are mobile (`userAgentData.mobile`). User
- * agents are not read.
- */
+/** Returns the kind of device. Browsers count by `userAgentData.mobile`, not by user agent. Screens are in pixels. */
 function idiomOf(context: Fields, platform = platformOf(context)): CallContext['idiom'] {
   const [type, os, model] = [
     word(context, 'device', 'type'),
@@ -137,7 +132,6 @@ function isTablet(screen: unknown): boolean {
   return density! > 0 && Math.min(width!, height!) / density! >= TABLET_DP;
 }
 
-/** Returns a text of a part of the context, in lower case; an empty one if it is missing. */
 function word(context: Fields, part: string, name: string): string {
   const of = context[part];
   return isObject(of) ? (sharedWordOf(of[name])?.toLowerCase() ?? '') : '';
@@ -150,10 +144,7 @@ const MAX_ZONES = 2_000;
 type Zone = { name: string; clock: ZoneClock };
 const zones = new Map<string, Zone | null>();
 
-/**
- * Returns the offset of a `context.timezone` at an instant, in minutes east of UTC: of an IANA zone, or of a fixed
- * offset as Android writes it, such as GMT+02:00. Null if it is neither.
- */
+/** Returns the offset in minutes east of UTC of an IANA zone, or of Android's GMT+02:00; null if it is neither. */
 export function utcOffsetOf(timezone: unknown, instantMs: number): number | null {
   if (typeof timezone !== 'string' || timezone.length > 64) return null;
   if (timezone === 'GMT' || timezone === 'UTC') return 0;
@@ -190,10 +181,7 @@ function zoneNamed(name: string): Zone | null {
   return zone;
 }
 
-/**
- * Returns the zone's name as the IANA database spells it. Intl answers with the older of two names, such as
- * Asia/Calcutta for Asia/Kolkata: then the device's name stays, and only the case of its letters changes.
- */
+/** Returns the zone's name as IANA spells it. If Intl answers with an older name, only the case of ours changes. */
 function properName(zone: string): string {
   const proper = new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
   const [one, other] = [zone.toLowerCase(), proper.toLowerCase()];
@@ -239,10 +227,7 @@ const DESCRIBED = /^<([\da-f ]*)>$/i;
 
 const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
 
-/**
- * Returns a push token, or null. A browser's token is its subscription, as an object or as JSON. Some apps send what
- * iOS prints of a token: its bytes in groups, which are joined, or only some of its bytes, which reach no device.
- */
+/** Returns a push token: a browser's subscription as JSON, or the bytes that iOS prints; null if some are left out. */
 export function pushTokenOf(value: unknown): string | null {
   const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
   if (text === null || text.length > MAX_TOKEN || DESCRIBED_IN_PART.test(text)) return null;

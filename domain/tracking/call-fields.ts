@@ -5,7 +5,6 @@ import { isObject, numberText } from '../json/exact-json.ts';
 import { isKeptByDouble } from '../text/number-value.ts';
 import type { CallType, RefusalCode, Call } from './call.ts';
 
-/** An object of a call, as `parseExactJson` reads it. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** Why a call can't be read. The message names the field and what would be right, and quotes no values. */
@@ -19,15 +18,11 @@ export function isCallError<T extends object>(outcome: T | CallError): outcome i
   return 'code' in outcome;
 }
 
-/** Returns whether a member is absent: left out, null, or an empty text. */
 export function isAbsent(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === '';
 }
 
-/**
- * Returns an object's members; none for an absent one or an empty array, since PHP writes an empty map so; undefined
- * for anything else.
- */
+/** Returns an object's members; none if absent or an empty array (PHP's empty map); undefined for anything else. */
 export function fieldsOf(value: unknown): Fields | undefined {
   if (isAbsent(value) || (Array.isArray(value) && value.length === 0)) return {};
   return isObject(value) ? value : undefined;
@@ -45,10 +40,7 @@ type Subject = Pick<Call, 'userId' | 'deviceId' | 'previousId'>;
 /** Ids that systems give to many devices: zeros, as text or number, and one id that thousands of phones had. */
 const NO_DEVICE = /^[0-]+(?:\.0+)?$|^9774d56d682e549c$/i;
 
-/**
- * Reads the ids of a call: `userId`, and `context.device.id` or else `anonymousId`, as on the web. Each is a customer
- * id. A number is taken as text, and a word for nothing (`undefined`) as missing.
- */
+/** Reads `userId`, and `context.device.id` or else `anonymousId`. A word for nothing (`undefined`) is no id. */
 export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallError {
   const userId = readId('userId', fields.userId);
   if (isCallError(userId)) return userId;
@@ -70,7 +62,6 @@ function readPreviousId(fields: Fields, userId: string | null): { id: string | n
     : readId('previousId', fields.previousId);
 }
 
-/** Returns whether a device id is missing, or is one that many devices share. */
 export function isNoDevice(id: unknown): boolean {
   return isNoId(id) || NO_DEVICE.test(textOrNumber(id) ?? '');
 }
@@ -79,7 +70,6 @@ function readDevice(field: string, id: unknown): { id: string | null } | CallErr
   return isNoDevice(id) ? { id: null } : readId(field, id);
 }
 
-/** Returns whether an id is absent, or a word for nothing. */
 export function isNoId(id: unknown): boolean {
   return isAbsent(id) || (typeof id === 'string' && isWordForNothing(id));
 }

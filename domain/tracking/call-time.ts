@@ -7,10 +7,7 @@ import { type CallError, invalid, isAbsent } from './call-fields.ts';
 /** A time as a device wrote it. `ms` is null if the time is absent, or (`isUncertain`) may mean several instants. */
 export type DeviceTime = { ms: number | null; isUncertain: boolean };
 
-/**
- * Reads a time in ISO 8601; a date alone means its midnight in UTC. Phones also write the digits, the twelve hours and
- * the calendar of their owner's settings: such a time is read if it can mean one instant only. Refuses anything else.
- */
+/** Reads ISO 8601, and what a phone's digits, clock and calendar make of it if that can mean one instant only. */
 export function readDeviceTime(field: string, value: unknown): DeviceTime | CallError {
   if (isAbsent(value)) return { ms: null, isUncertain: false };
   const text = typeof value === 'string' ? value.trim() : '';
@@ -117,7 +114,6 @@ function gregorianDay({
   return isDate(written) ? written : undefined;
 }
 
-/** No clock is before the epoch, or as far ahead. */
 const isGregorian = (year: number) => year >= 1970 && year < 2400;
 const isBuddhist = (year: number) => year >= 2513 && year < 2943;
 /** 2011 to 2061. No other calendar in use has these years now: the Islamic ones passed them in 2019. */
@@ -130,7 +126,6 @@ const PERSIAN = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
   day: 'numeric',
 });
 
-/** Returns undefined if the calendar has no such day. */
 function fromPersian(year: number, month: number, day: number): string | undefined {
   // A year begins on 20 or 21 March, and its first six months have 31 days.
   const near = Date.UTC(year + 621, 2, 20) + ((month - 1) * 31 - Math.max(month - 7, 0) + day - 1) * DAY_MS;

@@ -28,11 +28,7 @@ const GLOBAL = new Map([
 /** The analytics-android library puts a call's ids among its traits. */
 const IDS = new Set(['userId', 'anonymousId']);
 
-/**
- * Reads the traits of a call: `traits` of an identify; `groupId` and `traits` of a group, as those of the person's
- * group; then `context.traits` of these and of track, page and screen, for keys that are not set yet. Flattens objects
- * one level: deeper ones stay objects, which the merge refuses.
- */
+/** Reads `traits`, and `context.traits` for keys not set yet. Flattens one level: the merge refuses deeper objects. */
 export function readTraits(type: CallType, fields: Fields, contextTraits: unknown): { traits: Trait[] } | CallError {
   if (type === 'alias') return { traits: [] };
   const own = fieldsOf(type === 'identify' || type === 'group' ? fields.traits : undefined);
@@ -116,11 +112,8 @@ function datePart(value: Json): Json {
 type Customer = { customerId: string; customerType: CustomerType };
 
 /**
- * Returns a trait as values of a feed (v3). `type` is its attribute's type, null if there is none: the merge infers it.
- * An array becomes a whole Set: one UPSERT, or if an element holds the separator, a DEL and an ADD for each element. A
- * number or a Boolean becomes text for a String. A trait that can't be a value stays as it is, and the merge says why.
- * An array that is no whole Set, or meets a scalar, is one value that the merge refuses: its DEL would remove the
- * current value.
+ * Returns a trait as values of a feed (v3). An array becomes a whole Set; one that is none, or meets a scalar, stays
+ * one value that the merge refuses: its DEL would remove the current value. For a `type` of null the merge infers one.
  */
 export function traitValues(customer: Customer, key: string, value: unknown, type: ValueType | null): FeedValue[] {
   const one = (given: unknown, action?: string): FeedValue => ({
@@ -143,7 +136,6 @@ export function traitValues(customer: Customer, key: string, value: unknown, typ
   return [one(null, 'DEL'), ...texts.filter((text) => text !== '').map((text) => one(text, 'ADD'))];
 }
 
-/** Returns whether a scalar is the only element of a Set. */
 function isElement(value: unknown, type: ValueType | null): boolean {
   return type === 'Set' && elementText(value) !== undefined;
 }

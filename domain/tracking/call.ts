@@ -2,15 +2,11 @@
 
 import type { Json } from '../json/plain-json.ts';
 
-/** The calls of Segment's tracking API. */
 export const CALL_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const;
 
 export type CallType = (typeof CALL_TYPES)[number];
 
-/**
- * Codes of refusals: malformed; over a limit; outside the kept period; of no app or of several; of an erased person;
- * without any id; one alias more than an id may have.
- */
+/** Codes of refusals. `too_old` and `in_the_future` lie outside the kept period; `nobody` has no id at all. */
 export const REFUSAL_CODES = [
   'invalid',
   'too_large',
@@ -47,7 +43,6 @@ export type CallContext = {
   longitude: number | null;
   /** The zone's offset at the time of the call, in minutes east of UTC. */
   utcOffset: number | null;
-  /** The zone's IANA name, if the call has one. */
   timezone: string | null;
   pushToken: string | null;
   /** `optIn`: to push messages. `optOut`: of analytics. */
@@ -65,7 +60,6 @@ export type CallEvent = {
   /** Groups errors of one kind: 32 bytes in hex; null unless `logType` is 1. */
   fingerprint: string | null;
   crashTitle: string | null;
-  /** Set if the app went to the background, or came back. */
   transition: 'background' | 'foreground' | null;
 };
 

@@ -19,9 +19,7 @@ import { readDeviceTime, type DeviceTime } from './call-time.ts';
 import { readTraits } from './call-traits.ts';
 import { CALL_TYPES, type CallType, type RefusedCall, type Call, type CallEvent } from './call.ts';
 
-/** Maximum size of a call as JSON. */
 const MAX_CALL_BYTES = 32 * 1024;
-/** Maximum nesting of arrays and objects in a call. */
 const MAX_NESTING = 64;
 
 export type ReadBy = CallTimes & {
@@ -32,11 +30,7 @@ export type ReadBy = CallTimes & {
   type?: CallType;
 };
 
-/**
- * Reads a call, as `parseExactJson` gives it. Refuses it with the first error, in this order: shape and size,
- * `messageId`, `type`, `context`, ids, time, event, traits. Skips malformed members of the context, and members that
- * the API lacks.
- */
+/** Reads a call of `parseExactJson`, or refuses it with its first error. Skips malformed members of the context. */
 export function readCall(given: unknown, index: number, by: ReadBy): { call: Call } | { refused: RefusedCall } {
   const fields = isObject(given) ? given : {};
   const outcome = shapeError(given) ?? readFields(fields, index, by);
@@ -129,12 +123,10 @@ const UNDER_WAY_MS = 60_000;
 const SECOND_MS = 1_000;
 
 /**
- * Returns when a call happened, by the server's clock (Segment spec, common fields: timestamps). The device's clock
- * error is the difference between `sentAt` and the receipt, so the call happened as long before its receipt as its
- * timestamp lies before `sentAt`. A call's own `sentAt` goes before its batch's. Without `sentAt` the timestamp counts
- * as it stands; without a timestamp, the receipt counts. A `sentAt` of less than a minute ago means a slow request, not
- * a wrong clock: a correction would change the order of calls. A `sentAt` before the call says nothing. No call
- * happened after its receipt.
+ * Returns when a call happened, by the server's clock (Segment spec, common fields: timestamps): as long before the
+ * receipt as its timestamp lies before `sentAt`, its own or else its batch's. A `sentAt` of less than a minute ago
+ * means a slow request, not a wrong clock: a correction would change the order of calls. One before the call says
+ * nothing.
  */
 function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | CallError {
   const { receivedAt, oldest, newest, isImport = false } = times;
@@ -184,20 +176,14 @@ function sayInstant(ms: number): string {
 /** All in ms since the epoch. Calls before `oldest` or after `newest` are refused. */
 type CallTimes = {
   receivedAt: number;
-  /** When the batch was sent, by the sender's clock. */
   sentAt: number | null;
   oldest: number;
   newest: number;
-  /** An import's timestamps count as they stand. */
   isImport?: boolean;
 };
 
-/** Maximum number of calls in a batch. */
 const MAX_CALLS = 2_500;
-/**
- * Maximum size of the batch's context as JSON, times its number of calls: it is read, and its traits are written, for
- * each.
- */
+/** Maximum bytes of the batch's context times its number of calls: it is read, and its traits are written, for each. */
 const MAX_SHARED_BYTES = 2 * 1024 * 1024;
 
 export type CallBatch = {
@@ -205,16 +191,12 @@ export type CallBatch = {
   sentAt: number | null;
   /** Stands in the body if there is no Basic authentication. */
   writeKey: string | null;
-  /** Lies beneath the context of each call. */
   context: Fields;
   /** Not yet read by `readCall`. */
   calls: unknown[];
 };
 
-/**
- * Reads the body of a batch (Segment's HTTP tracking API: Batch), as `parseExactJson` gives it. Refuses the whole batch
- * only for an error of its own; a call's error refuses that call.
- */
+/** Reads a batch's body (Segment's HTTP tracking API: Batch). A call's error refuses only that call, not the batch. */
 export function readBatch(body: unknown): { batch: CallBatch } | { refused: CallError } {
   const read = readMembers(body);
   return isCallError(read) ? { refused: read } : { batch: read };
@@ -342,10 +324,8 @@ const TYPE = /^[\w.$]+(?=:|$)/;
 const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@[^\s@]*:\d/;
 
 /**
- * Returns the fingerprint that groups errors of one kind, 32 bytes in hex: of the event's name, the exception's type
- * and the first frame of its stack, without line numbers and addresses, which change with each build. Without type and
- * frame the message without digits counts. SDKs have no common shape for errors, so this reads the properties
- * themselves, and `exception` and `error` in them.
+ * Groups errors of one kind by name, exception type and first frame, without line numbers and addresses, which change
+ * with each build; without type and frame, by the message without digits. SDKs have no common shape for errors.
  */
 export function crashOf(name: string, properties: Fields, sha256: Sha256): { fingerprint: string; crashTitle: string } {
   const nested = [properties.exception, properties.error].filter(isObject);

@@ -14,22 +14,17 @@ export type SessionWindow = {
 
 export type TimedCall = { happenedAt: number; transition: 'background' | 'foreground' | null };
 
-/** All sessions in order of time, and the session of each call in order of the calls. */
 type PlacedCalls = { sessions: SessionWindow[]; ofCalls: SessionWindow[] };
 
-/** Maximum length of a session; a later call begins another. */
 const LONGEST_SESSION_MS = 24 * 3600 * 1000;
 
 /**
- * Returns the session of each of a subject's calls. `known` has its latest session and, if calls are earlier than that,
- * all sessions that they may fall into (`reachOf`); it is not changed. Sessions and calls are in order of time.
- *
- * A call belongs to the last session that began before it, unless it comes more than `timeoutSeconds` after that
- * session's end. Else it extends the next session, unless it comes earlier than that before its start. Else it begins a
- * session. So sessions never overlap or merge. A stretch in the background lasts from a background transition to the
- * next call. A late transition, among calls that are known already, begins none.
- *
- * Calls in order give the same sessions however they are split into batches.
+ * Returns the session of each of a subject's calls. `known` has its latest session and, for earlier calls, all that
+ * they may fall into (`reachOf`); both are in order of time. A call belongs to the last session that began before it,
+ * unless it comes more than `timeoutSeconds` after that session's end; else it extends the next one, unless it comes
+ * earlier than that before its start; else it begins one. So sessions never overlap or merge. A stretch in the
+ * background lasts until the next call; a late transition begins none. Calls in order give the same sessions however
+ * they are split into batches.
  */
 export function placeCalls(
   known: readonly SessionWindow[],
@@ -69,7 +64,6 @@ function placeCall(sessions: SessionWindow[], call: TimedCall, timeoutMs: number
   return begun;
 }
 
-/** Returns the index of the first session that begins after an instant. */
 function firstAfter(sessions: readonly SessionWindow[], instant: number): number {
   let [low, high] = [0, sessions.length];
   while (low < high) {
