@@ -81,9 +81,8 @@ export async function insertErrorsOf(
 }
 
 /**
- * Notes that another import brought these lines of the import or sync's run `rootId`, there and in each re-drive that
- * refused them. In a table a line has an error for each cell, by its column; errors of whole lines stay. Notes each
- * once.
+ * Notes that another import brought these lines of `rootId`, there and in each re-drive that refused them. In a table a
+ * line has an error for each cell, by its column; errors of whole lines stay. Notes each once.
  */
 export async function updateErrorsRedriven(
   tx: Tx,
@@ -115,14 +114,9 @@ export async function updateErrorsRedriven(
   );
 }
 
-/** Maximum number of errors that are noted in one transaction. */
 const SETTLED_AT_ONCE = 10_000;
 
-/**
- * Notes that the table `redrivenBy` brought the lines that failed as a whole in the table `parentId`, in the tables
- * that this one repeats, and in error files of these; and the failures of whole files. Notes some, and returns whether
- * there may be more.
- */
+/** Notes which failed lines and files of `parentId` and tables before it came; some, and whether more may follow. */
 export async function updateTableRedriven(
   tx: Tx,
   entityId: number,
@@ -179,30 +173,22 @@ export async function findFileError(db: Queryable, entityId: number, importId: n
 /** A settled error: a re-drive has brought the row, or the person is erased. */
 const IS_SETTLED = '(redriven_by IS NOT NULL OR is_erased)';
 
-/**
- * SQL: counts the settled rows of a job; its other ignored and failed rows are open. Arguments are SQL. Uses the index
- * import_errors_settled; line 0 is the file as a whole.
- */
+/** SQL for the number of settled rows of a job, without line 0 (the file). Uses the index import_errors_settled. */
 export const settledRows = (entityId: string, jobId: string) => `(
   SELECT count(*) FROM import_errors WHERE entity_id = ${entityId} AND import_id = ${jobId} AND line > 0 AND ${IS_SETTLED})`;
 
-/** Counts the settled rows of an import or a sync's run. */
 export async function countErrorsSettled(db: Queryable, entityId: number, jobId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(`SELECT ${settledRows('$1', '$2')} AS count`, [entityId, jobId]);
   return rows[0]!.count;
 }
 
-/** Filters of errors: the type, the customer, and only open rows. */
 export type ImportErrorFilter = {
   errorType?: string | undefined;
   customerId?: string | undefined;
   isOpen?: boolean | undefined;
 };
 
-/**
- * Yields an import's errors behind the line `after` in the order of the file: `limit` of them, and the other cells of
- * the last line. Reads a page at a time, so that memory stays bounded.
- */
+/** Yields `limit` errors behind the line `after`, and the last line's other cells, page by page to bound memory. */
 export async function* streamImportErrors(
   db: Queryable,
   entityId: number,
@@ -227,7 +213,6 @@ export async function* streamImportErrors(
 /** Larger than any column: an .xlsx file has 16,384, and a record 1,048,576 at most. */
 const LAST_COLUMN = 2 ** 31 - 1;
 
-/** Lists the first errors behind a line, or behind a cell of it. */
 export async function listErrorsAfter(
   db: Queryable,
   entityId: number,

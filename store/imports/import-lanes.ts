@@ -19,13 +19,11 @@ export type RowCounts = {
 /** Progress of a lane: its rows that begin before `nextOffset` are done. */
 export type LaneProgress = RowCounts & Row<'import_lanes', 'nextOffset' | 'nextLine' | 'cellsEmpty' | 'cellsUnnamed'>;
 
-/** A lane, and the generation of the import that may work on it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
 
 const COLUMNS = `next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type, cells_empty, cells_unnamed,
   suspicious_ids`;
 
-/** Lists the lanes of an import in order. */
 export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
   return readRows<LaneProgress>(
     await db.query(`SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [
@@ -35,10 +33,7 @@ export async function listImportLanes(db: Queryable, entityId: number, importId:
   );
 }
 
-/**
- * Locks the lane until the transaction ends. Returns null if another generation has taken over, or the import has
- * ended; both raise the generation of all lanes.
- */
+/** Locks the lane; null after a new generation or the import's end: both raise the generation of all lanes. */
 export async function lockImportLane(
   tx: Tx,
   { entityId, importId, generation, lane }: LaneRef,

@@ -44,7 +44,7 @@ export async function findImportSource(
   };
 }
 
-/** Notes how much of the file has arrived. Returns false if the import has ended or belongs to another generation. */
+/** Returns false if the import has ended or belongs to another generation. */
 export async function updateFetchedBytes(
   db: Queryable,
   { entityId, jobId, generation }: JobKey,
@@ -57,10 +57,7 @@ export async function updateFetchedBytes(
   return rowCount === 1;
 }
 
-/**
- * Notes why an attempt failed. Returns the number of attempts and the time since the first failure; null if the import
- * has ended or belongs to another generation.
- */
+/** Notes why an attempt failed. Null if the import has ended or belongs to another generation. */
 export async function updateFetchError(
   db: Queryable,
   { entityId, jobId, generation }: JobKey,
@@ -77,10 +74,7 @@ export async function updateFetchError(
   );
 }
 
-/**
- * Notes the stored file, and deletes its address and headers. Returns false if it is not wanted any more: the import
- * has ended, belongs to another generation, or has a file.
- */
+/** Stores the file, and deletes its address. False: it has ended, has a file, or belongs to another generation. */
 export async function updateImportFile(
   tx: Tx,
   { entityId, jobId, generation }: JobKey,

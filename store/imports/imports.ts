@@ -17,7 +17,6 @@ import type { PinnedFile, StoredFile } from './pin-file.ts';
 
 type ImportState = 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
 
-/** Settings of how the file is read. */
 export type ImportFileSettings = TableSettings & {
   decimal?: Decimal | undefined;
   nullMarker?: string | undefined;
@@ -80,7 +79,6 @@ export type PinnedImport = Import & { file: PinnedFile };
 
 export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
 
-/** A pinned file, or an address with headers to fetch it from. */
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
 export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> &
@@ -194,7 +192,6 @@ export async function findImportByJob(db: Queryable, entityId: number, jobId: st
   );
 }
 
-/** Yields the imports into any SoR of the entity in pieces, newest first. */
 export async function* streamImports(
   db: Queryable,
   entityId: number,
@@ -275,7 +272,6 @@ export async function lockImport(tx: Tx, entityId: number, id: number, generatio
   return row && toImport(row);
 }
 
-/** Notes the format of the file and its rows; null if the header is invalid. */
 export async function updateImportFormat(
   db: Queryable,
   { entityId, id, fileFormat }: ReadableImport,
@@ -288,7 +284,7 @@ export async function updateImportFormat(
   );
 }
 
-/** Notes the similar ids that a dry run found; null: it took too long. */
+/** Stores the similar ids that a dry run found; null: it took too long. */
 export async function updateSimilarIds(
   db: Queryable,
   { entityId, id, generation }: Import,
@@ -301,10 +297,7 @@ export async function updateSimilarIds(
   );
 }
 
-/**
- * Notes the file converted to CSV in UTF-8, and the original for deletion. Returns false if the import has ended,
- * belongs to another generation, or has such a file.
- */
+/** Stores the converted file. False: it has ended, has such a file, or belongs to another generation. */
 export async function updateImportConverted(
   tx: Tx,
   { entityId, id, generation, file }: PinnedImport,
@@ -330,7 +323,7 @@ export async function updateImportEnded(
   if (state === 'failed' && file) await noteFileDeletions(tx, entityId, [file.fileKey]);
 }
 
-/** Cancels an import: merged rows stay, its file goes. Returns null for an unknown import, false for an ended one. */
+/** Cancels an import: merged rows stay. Returns null for an unknown import, false for an ended one. */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
   const row = await lockJobToCancel<{ id: number; state: ImportState; fileKey: string | null }>(
     tx,

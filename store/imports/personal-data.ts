@@ -83,21 +83,19 @@ type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
 /** `isOwn`: the id is in the line's customer column; otherwise the line may be about another person. */
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
-/** A file without an import. */
 const UNNAMED = { fileSettings: {}, fileFormat: null, columnMapping: null, tableLayout: null };
 
 /** Age at which an erasure deletes a file without an import; a younger one may belong to a running request. */
 const UNNAMED_FOR_MS = 5 * 60_000;
 
-/** `fileSettings` and all that follows come from the import. */
 type PinnedRow = Row<'imports', 'id', { fileKey: string }> &
   Pick<Import, 'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'>;
 
 const ROW_COLUMNS = 'file_key, file_settings, file_format, column_mapping, table_layout';
 
 /**
- * Yields the lines of pinned import files that contain one of these ids; one line '' for a file that was never
- * converted or has no import. Files contain only users, so no line is a device's.
+ * Yields lines of pinned files that contain one of these ids; one line '' for a file never converted, or without an
+ * import. Files contain only users, so no line is a device's.
  */
 export async function* listPinnedLinesOf(
   { db, files }: Pick<PinnedDependencies, 'db' | 'files'>,
@@ -165,7 +163,6 @@ function noteErased(
   });
 }
 
-/** Returns the ids in a piece of a file, whose bytes are given as Latin-1. */
 type IdFinder = (bytes: string) => Set<string>;
 
 /** A file writes an id unchanged except for its quotes. */
@@ -200,7 +197,6 @@ async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFi
   }
 }
 
-/** Returns the customer's column of a record; none in a table whose header was not read. */
 function customerAt({ columnMapping, tableLayout }: Omit<PinnedRow, 'id'>): number {
   if (columnMapping === null) return 0;
   return tableLayout === null ? -1 : tableLayout.customer - 1;

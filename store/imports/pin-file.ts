@@ -6,10 +6,8 @@ import { SOURCE_DEFECTS } from '../../domain/imports/source-defect.ts';
 import type { Row } from '../core/camel-row.ts';
 import type { Files } from '../core/files.ts';
 
-/** A pinned file with its checksum (SHA-256). */
 export type StoredFile = { fileKey: string; fileBytes: number; fileSha256: Buffer };
 
-/** A file as it came, and as it is pinned: decompressed. */
 export type PinnedFile = StoredFile &
   Row<'imports', 'sourceDefect', { sourceBytes: number; sourceSha256: Buffer; sourceGzip: boolean }>;
 
@@ -29,9 +27,9 @@ export type PinOptions = {
 };
 
 /**
- * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is recognised by its first
- * bytes. For a gzip file with a defect, everything before the defect is stored, and `sourceDefect` describes it; an
- * import reads no row of a damaged one (`isDamage`). Refuses files beyond the limits, and then leaves nothing.
+ * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Recognizes gzip by its first bytes.
+ * For gzip with a defect it stores everything before it; `sourceDefect` describes it, and an import reads no row of a
+ * damaged file (`isDamage`). Refuses files beyond the limits, and then leaves nothing.
  */
 export async function pinFile(
   files: Files,
@@ -54,7 +52,6 @@ export async function pinFile(
   };
 }
 
-/** Stores a file of an import under a new key, completely or not at all. */
 export async function storeFile(
   files: Files,
   pieces: AsyncIterable<Buffer>,
@@ -114,7 +111,6 @@ async function* decompressed(
   await readForChecksum(pieces);
 }
 
-/** Reads the rest of a defective file for its checksum. */
 async function readForChecksum(pieces: AsyncGenerator<Buffer>): Promise<void> {
   while (!(await pieces.next()).done);
 }
@@ -130,7 +126,6 @@ async function readHead(pieces: AsyncGenerator<Buffer>): Promise<Buffer> {
   return head;
 }
 
-/** Yields the head and the remaining pieces. */
 async function* behindHead(head: Buffer, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   if (head.length > 0) yield head;
   for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;

@@ -6,6 +6,8 @@ import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
+/** Entries that need attention: `ATTENTION` has one value for each kind of entry and object. */
+
 export type AttentionNeed = Right | 'admin' | 'superadmin';
 
 export type AttentionSource = {
