@@ -3,10 +3,8 @@ import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** Members of a connector's settings by their names, as they were given. */
 export type SettingValues = { [member: string]: unknown };
 
-/** Settings, apart from the members that are never shown. */
 export type SplitSettings = { settings: SettingValues; secretSettings: SettingValues };
 
 export type Connection = Row<
@@ -25,7 +23,7 @@ const LIVING = 'c.entity_id = $1 AND c.deleted_at IS NULL';
 
 export type NewConnection = SplitSettings & { name: string; connector: string; createdBy: number };
 
-/** Null: another connection of the entity has the name. */
+/** Returns null if another connection of the entity has the name. */
 export async function insertConnection(
   tx: Queryable,
   secrets: Secrets,
@@ -57,7 +55,7 @@ export async function countConnections(db: Queryable, entityId: number): Promise
   return rows[0]!.count;
 }
 
-/** Identifiers and names of some connections by their ids, those of deleted ones too. */
+/** Lists also deleted ones. */
 export async function listConnectionNames(
   db: Queryable,
   entityId: number,
@@ -81,7 +79,6 @@ export async function findConnectionById(db: Queryable, entityId: number, id: nu
   return readRow(await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.id = $2`, [entityId, id]), toConnection);
 }
 
-/** As `findConnection`, and holds it as it is until the transaction ends. */
 export async function lockConnection(tx: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
   return readRow(
     await tx.query(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2 FOR UPDATE OF c`, [entityId, identifier]),
@@ -89,7 +86,6 @@ export async function lockConnection(tx: Queryable, entityId: number, identifier
   );
 }
 
-/** The secret members by their names. */
 export function openSecretSettings(
   secrets: Secrets,
   entityId: number,
@@ -99,7 +95,7 @@ export function openSecretSettings(
   return JSON.parse(secrets.open(sealedSecrets, secretsCell(entityId, identifier))) as SettingValues;
 }
 
-/** False: another connection of the entity has the name. */
+/** Returns false if another connection of the entity has the name. */
 export async function renameConnection(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE connections c SET name = $3, updated_at = now() WHERE entity_id = $1 AND id = $2
@@ -123,7 +119,7 @@ export async function updateConnectionSettings(
   );
 }
 
-/** Its name is free again, and its secrets are gone. */
+/** Frees its name, and deletes its secrets. */
 export async function deleteConnection(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE connections SET deleted_at = now(), settings = '{}', secret_names = '{}', sealed_secrets = NULL
@@ -132,7 +128,6 @@ export async function deleteConnection(tx: Queryable, entityId: number, id: numb
   );
 }
 
-/** The values of settings, secret_names and sealed_secrets. */
 function settingColumns(
   secrets: Secrets,
   entityId: number,

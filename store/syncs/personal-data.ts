@@ -24,8 +24,7 @@ const hasRunEnded = (table: string) =>
 
 /**
  * A running run's batch stays until its outcomes are recorded: it may have been sent, and after a crash the same batch
- * must be sent again. That takes one step, or minutes while the destination is down; the erasure retries. An ended
- * run's batch is never sent.
+ * must be sent again. The erasure retries. An ended run's batch is never sent.
  */
 const syncBatches = textsOfPeople({
   name: 'sync_batches',
@@ -40,10 +39,7 @@ const syncBatches = textsOfPeople({
   changeable: hasRunEnded('sync_batches'),
 });
 
-/**
- * A running run's batch stays until its records are merged, which leaves out erased people. It takes seconds, or
- * minutes while our own database is down; the erasure retries.
- */
+/** A running run's batch stays until its records are merged, without erased people; the erasure retries. */
 const syncPinnedBatches = textsOfPeople({
   name: 'sync_pinned_batches',
   keys: { run_id: 'bigint', number: 'integer' },
@@ -59,10 +55,7 @@ const syncPinnedBatches = textsOfPeople({
 
 const PEOPLE = 'unnest($2::text[], $3::text[]) AS p (customer_id, customer_type)';
 
-/**
- * Finds records by customer. If the destination is attributes the key is the customer's id: one look-up by the primary
- * key for each sync and person. An index has the customers of other destinations' records.
- */
+/** Finds records by customer: for attributes by the primary key, else by the index on customers. */
 const FOUND = `
   SELECT r.ctid FROM ${PEOPLE}
   JOIN syncs s ON s.entity_id = $1 AND s.sor_id IS NOT NULL AND s.mapping -> 'customer' ->> 'type' = p.customer_type
@@ -75,7 +68,6 @@ const FOUND = `
 
 const RECORDS_OF_PEOPLE = `sync_records k WHERE k.ctid = ANY (ARRAY(${FOUND}))`;
 
-/** The parameters of statements with FOUND. */
 const keysOf = (entityId: number, people: readonly KnownBy[]) => customerKeys(entityId, knownToSors(people));
 
 /** Records by the keys of other destinations, in which the id may stand under another name. */
@@ -138,8 +130,8 @@ const CURSORS = ['cursor_before', 'position'];
 const REASONS = ['fault', 'failure', 'removal_reason'];
 
 /**
- * The rows stay, for their counts. A running run that loses its position continues from memory; only if it must start
- * anew, it begins at the beginning, as after a change of its source.
+ * The rows stay, for their counts. A running run that loses its position continues from memory; if it must start anew,
+ * from the beginning.
  */
 const syncRuns = textsOfPeople({
   name: 'sync_runs',
@@ -169,7 +161,7 @@ const syncRuns = textsOfPeople({
   ].join(', '),
 });
 
-/** Without a cursor the next run reads from the beginning: it does not write again what is known and unchanged. */
+/** Without a cursor the next run reads from the beginning, and writes nothing that is known and unchanged. */
 const syncs = textsOfPeople({
   name: 'syncs',
   keys: { id: 'integer' },

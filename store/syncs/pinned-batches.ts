@@ -16,7 +16,6 @@ export async function insertPinnedBatch(
   );
 }
 
-/** Lists batches that are not merged yet, in their order: a few at most. */
 export async function listPinnedBatches(db: Queryable, entityId: number, runId: number): Promise<PinnedBatch[]> {
   return readRows<PinnedBatch>(
     await db.query(
@@ -27,7 +26,6 @@ export async function listPinnedBatches(db: Queryable, entityId: number, runId: 
   );
 }
 
-/** All its records are merged. */
 export async function deletePinnedBatch(tx: Queryable, entityId: number, runId: number, number: number): Promise<void> {
   await tx.query('DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2 AND number = $3', [
     entityId,

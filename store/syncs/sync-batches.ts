@@ -2,10 +2,7 @@ import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 
-/**
- * A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent, `outcomes`
- * are what the destination has answered so far, as JSON.
- */
+/** A batch on its way to another system: `identifier` stays the same when it is sent again; `outcomes` are JSON. */
 export type PendingBatch = Row<'sync_batches', 'identifier' | 'batch' | 'outcomes' | 'sent'>;
 
 /** A run has one at a time. */
@@ -56,7 +53,7 @@ export async function updateBatchSent(
   await tx.query('UPDATE sync_batches SET sent = $3 WHERE entity_id = $1 AND run_id = $2', [entityId, runId, sent]);
 }
 
-/** Its outcomes are noted down: a canceled run has ended with this. */
+/** Its outcomes are recorded: a canceled run has ended with this. */
 export async function deleteBatch(tx: Queryable, entityId: number, runId: number): Promise<void> {
   await tx.query(
     `WITH ended AS (

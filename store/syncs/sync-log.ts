@@ -23,7 +23,7 @@ export async function insertLogLines(
   );
 }
 
-/** The same, with lines that name somebody who is being erased replaced. */
+/** Inserts lines with names of people who are being erased replaced. */
 export async function insertRedactedLogLines(
   { db, secrets }: { db: Database; secrets: Secrets },
   entityId: number,
@@ -49,7 +49,6 @@ export async function countLogLines(db: Queryable, entityId: number, runId: numb
   return rows[0]!.count;
 }
 
-/** The lines of a run in their order. */
 export async function listLogLines(db: Queryable, entityId: number, runId: number): Promise<LogLine[]> {
   return readRows<Row<'sync_log', 'loggedAt' | 'line'>>(
     await db.query('SELECT logged_at, line FROM sync_log WHERE entity_id = $1 AND run_id = $2 ORDER BY id', [

@@ -4,15 +4,11 @@ import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import type { Row } from '../core/camel-row.ts';
 
-/**
- * Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: records have no key).
- */
+/** Attributes of a SoR, or a stream of a connection, whose `key` names its key fields (none: no key). */
 export type SyncDestination = { sorId: number } | { connectionId: number; stream: string; key: string[] };
 
 export type SyncAlerts = {
-  /** Recipients of mails; none if empty. */
   emails: string[];
-  /** The identifiers of the connections that get the alerts. */
   connections: string[];
   /** Minimum number of failed records of a run that raises an alert; null: none does. */
   failedRecords: number | null;
@@ -20,7 +16,6 @@ export type SyncAlerts = {
   pauseAfter: number | null;
 };
 
-/** A sync as a caller defines it. */
 export type NewSync = {
   name: string;
   connectionId: number;
@@ -51,7 +46,6 @@ export type Sync = NewSync &
     | 'createdAt'
     | 'updatedAt',
     {
-      /** Null until a run has looked. */
       knownFields: NamedField[] | null;
       /** Fields that the source declared while it was last read; null before the first reading. */
       readFields: NamedField[] | null;

@@ -2,15 +2,13 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
-/** The last write of a record. */
 export type KnownRecord = {
-  /** Null: the last one could not be written. */
+  /** Null: the last write failed. */
   checksum: Buffer | null;
-  /** The run that last wrote it, or failed to. */
   runId: number;
 };
 
-/** The result for a record; `checksum` null: it could not be written. */
+/** `checksum` null: it could not be written. */
 export type HandledRecord = { key: string; customerId: string | null; checksum: Buffer | null };
 
 /** Lists known records by their keys. Looks up each: the planner would read all records of a first or large run. */
@@ -36,8 +34,8 @@ export async function findKnownRecords(
 type NotedBy = { syncId: number; runId: number; isSeen: boolean };
 
 /**
- * Notes down what became of records, each key once; `known` are keys that have a note, as far as the caller knows. Of a
- * record that is new and was written into attributes, a plain INSERT in the order of the index costs half as much.
+ * Records outcomes of records, each key once; `known`: keys with a row, if known. New ones written into attributes use
+ * a plain INSERT in the order of the index, at half the cost.
  */
 export async function upsertRecords(
   tx: Tx,
@@ -109,9 +107,9 @@ async function replaceRecords(
 }
 
 /**
- * Notes down which records are about to be sent to another system, each key once: whatever becomes of the run, they may
- * arrive. So erasures know where copies lie, and what was known of a record before is no reason to leave it out.
- * `runId`: the run that sends them, or whose records are re-driven.
+ * Records which records are about to be sent, each key once: whatever becomes of the run, they may arrive. So erasures
+ * find copies, and nothing known before leaves a record out. `runId`: the run that sends them, or whose records are
+ * re-driven.
  */
 export async function upsertSending(
   tx: Queryable,
@@ -129,7 +127,7 @@ export async function upsertSending(
   );
 }
 
-/** Notes down that a run has seen these, unchanged. */
+/** Records that a run has seen these, unchanged. */
 export async function updateRecordsSeen(
   tx: Tx,
   entityId: number,
@@ -146,7 +144,6 @@ export async function updateRecordsSeen(
   );
 }
 
-/** How many are known, and how many of those a run has not seen. */
 export async function countRecords(
   db: Queryable,
   entityId: number,
@@ -160,7 +157,7 @@ export async function countRecords(
   return rows[0]!;
 }
 
-/** The next records that a run has not seen, behind `after` in the order of their keys. */
+/** Lists the next records that a run has not seen, after `after` in the order of their keys. */
 export async function listVanished(
   db: Queryable,
   entityId: number,
@@ -177,7 +174,6 @@ export async function listVanished(
   );
 }
 
-/** Forgets some records. */
 export async function deleteRecords(
   tx: Queryable,
   entityId: number,
@@ -191,7 +187,6 @@ export async function deleteRecords(
   ]);
 }
 
-/** Returns whether any record of a sync is known. */
 export async function hasRecords(db: Queryable, entityId: number, syncId: number): Promise<boolean> {
   const { rows } = await db.query('SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT 1', [
     entityId,

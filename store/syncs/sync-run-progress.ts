@@ -8,7 +8,7 @@ import { PROGRESS_COLUMNS, type RunProgress, type SampleRecord, type SyncRun } f
 const PROGRESS = Object.entries(PROGRESS_COLUMNS) as [keyof RunProgress, string][];
 const SET_PROGRESS = PROGRESS.map(([, column], index) => `${columnName(column)} = $${index + 3}`).join(', ');
 
-/** In the transaction of the records that it counts: something came, so the source is well. */
+/** Call it in the transaction of the records that it counts: something came, so the source is well. */
 export async function updateRunProgress(
   tx: Tx,
   { entityId, id }: Pick<SyncRun, 'entityId' | 'id'>,
@@ -20,7 +20,6 @@ export async function updateRunProgress(
   );
 }
 
-/** The source's fields were looked at: the reading begins, at `position`. */
 export async function updateRunBegun(
   tx: Tx,
   { entityId, id }: SyncRun,
@@ -32,7 +31,6 @@ export async function updateRunBegun(
   );
 }
 
-/** The next reading of this run begins at the beginning. */
 export async function updateRunFromStart(tx: Tx, { entityId, id }: SyncRun): Promise<void> {
   await tx.query(
     'UPDATE sync_runs SET is_begun = true, position = NULL, share = NULL WHERE entity_id = $1 AND id = $2',
@@ -40,7 +38,6 @@ export async function updateRunFromStart(tx: Tx, { entityId, id }: SyncRun): Pro
   );
 }
 
-/** All of the source was read. */
 export async function updateRunRead(tx: Tx, { entityId, id }: SyncRun): Promise<void> {
   await tx.query(
     `UPDATE sync_runs SET is_begun = true, is_read = true, share = CASE WHEN share IS NOT NULL THEN 1 END
@@ -65,7 +62,7 @@ export async function updateSample(tx: Tx, { entityId, id }: SyncRun, sample: Sa
   ]);
 }
 
-/** Counts what was removed, beside what became of the removal as a whole once that is known. */
+/** Counts removed records, and stores the outcome of the whole removal once it is known. */
 export async function updateRunRemoval(
   tx: Tx,
   { entityId, id }: Pick<SyncRun, 'entityId' | 'id'>,

@@ -4,24 +4,22 @@ import type { ErrorCounts } from '../imports/import-lanes.ts';
 import type { Run } from '../jobs/runs.ts';
 import type { Tables } from '../schema.ts';
 
-/** Counts of records; read is the sum of the others. */
+/** `read` is the sum of the others. */
 export type RecordCounts = { read: number; written: number; unchanged: number; ignored: number; failed: number };
 
-/** How far a run is: what commits with the records that it counts. */
+/** Progress of a run: it commits with the records that it counts. */
 export type RunProgress = RecordCounts &
   Row<
     'sync_runs',
     'unnamed' | 'suspiciousIds' | 'share' | 'position' | 'oddCursors' | 'batchesTaken' | 'recordsTaken' | 'lanesDone',
     {
       errorsByType: ErrorCounts;
-      /** As they came from the source. */
       bytes: number;
       /** Names of fields that went nowhere since the SoR has no attribute of theirs. */
       unmappedFields: string[];
     }
   >;
 
-/** The column of each member of a run's progress. */
 export const PROGRESS_COLUMNS = {
   read: 'recordsRead',
   written: 'recordsWritten',
@@ -41,15 +39,12 @@ export const PROGRESS_COLUMNS = {
   suspiciousIds: 'suspiciousIds',
 } as const satisfies Record<keyof RunProgress, keyof Tables['sync_runs']>;
 
-/** The change that a dry run would make to a record, as a sample. */
 export type SampleRecord = {
   /** The record's ordinal, from 1. */
   line: number;
   outcome: 'written' | 'unchanged' | 'ignored' | 'failed';
   customer_id: string | null;
-  /** Attributes before and after. */
   changes?: { key: string; before: unknown; after: unknown }[];
-  /** The record as it would be sent to another destination. */
   record?: unknown;
   message?: string;
 };

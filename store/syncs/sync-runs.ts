@@ -1,4 +1,4 @@
-// The runs of syncs.
+// Runs of syncs.
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { type FailureColumns, failureOf, type MailColumns, mailOf, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -9,7 +9,6 @@ import type { Sync } from './sync-record.ts';
 import { type NewRun, PROGRESS_COLUMNS, type RunProgress, type SyncRun } from './sync-run-record.ts';
 import { syncs } from './syncs.ts';
 
-/** Columns of sync_runs. */
 type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> &
   FailureColumns &
   MailColumns<MailState> &
@@ -33,10 +32,7 @@ export const syncRuns = runsOf<SyncRun, NewRun, Sync>({
   owners: syncs,
   ownerOf: ({ syncId }) => syncId,
   toRun,
-  /**
-   * A run that begins takes the cursor of its sync. One that had begun, and was taken from a lost workflow, goes on
-   * from its own: no later run may see before it what it has seen.
-   */
+  /** A new run takes its sync's cursor. One taken from a lost workflow keeps its own: it has seen all before that. */
   claimed: ({ isBegun, fresh, rootId }: RunColumns) =>
     isBegun || fresh || rootId !== null
       ? null
@@ -71,9 +67,8 @@ export const {
   end: updateRunEnded,
 } = syncRuns;
 
-/** The last run of each of some syncs, dry runs left out, by the sync's id. */
+/** Finds each sync's last run, without dry runs, by the sync's id. Uses sync_runs_of_sync. */
 export async function findLastRuns(db: Queryable, entityId: number, syncIds: number[]): Promise<Map<number, SyncRun>> {
-  // One look into sync_runs_of_sync for each.
   const runs = readRows(
     await db.query(
       `SELECT r.* FROM unnest($2::integer[]) AS asked (sync_id) CROSS JOIN LATERAL (
@@ -85,9 +80,7 @@ export async function findLastRuns(db: Queryable, entityId: number, syncIds: num
   return new Map(runs.map((run) => [run.syncId, run]));
 }
 
-/**
- * The fields that the finished run before this one missed, dry runs and re-drives left out; null where there is none.
- */
+/** Returns the fields that the finished run before this one missed, without dry runs and re-drives. */
 export async function findMissingFieldsBefore(
   db: Queryable,
   { entityId, syncId, id }: SyncRun,
@@ -102,7 +95,7 @@ export async function findMissingFieldsBefore(
   return rows[0]?.missingFields ?? null;
 }
 
-/** The identifier of a run that has begun and not ended, dry runs left out; null if there is none. */
+/** Returns the identifier of a run under way, without dry runs; null if there is none. */
 export function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
   const isUnderWay = `NOT dry_run AND (state = 'running' OR (state = 'accepted' AND is_begun))`;
   return syncRuns.findIdentifier(db, entityId, syncId, isUnderWay);
@@ -113,7 +106,7 @@ export function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
   return lockRun(tx, key, ['running', 'canceled']);
 }
 
-/** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
+/** Locks canceled runs of a sync that had a batch on its way, oldest first. */
 export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
   return readRows(
     await tx.query(
@@ -126,7 +119,7 @@ export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syn
   );
 }
 
-/** The identifier of a run, or of a dry run, that was asked for and has not begun; null if there is none. */
+/** Returns the identifier of a requested run, or dry run, that has not begun. */
 export function findWaitingRun(
   db: Queryable,
   entityId: number,
@@ -136,7 +129,6 @@ export function findWaitingRun(
   return syncRuns.findIdentifier(db, entityId, syncId, `${IS_WAITING} AND dry_run = $3`, [isDryRun]);
 }
 
-/** The identifier of a re-drive of a run, begun or not; null if there is none. */
 export function findWaitingRedrive(
   db: Queryable,
   { entityId, syncId, id }: Pick<SyncRun, 'entityId' | 'syncId' | 'id'>,

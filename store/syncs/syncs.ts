@@ -1,11 +1,10 @@
-// Syncs, and what callers say of them.
+// Syncs, and their definitions by callers.
 import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { ownersOf } from '../jobs/run-owners.ts';
 import type { NewSync, Sync, SyncAlerts } from './sync-record.ts';
 
-/** Columns of syncs, with the creator. */
 type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> &
   PauseColumns &
   CreatorColumns &
@@ -45,7 +44,6 @@ export const {
 
 const LIVING = 's.entity_id = $1 AND s.deleted_at IS NULL';
 
-/** The columns that a caller sets, in the order of `definitionValues`. */
 const DEFINITION = [
   'name',
   'connection_id',
@@ -87,7 +85,7 @@ function definitionValues(sync: NewSync): unknown[] {
   ];
 }
 
-/** Null: another sync of the entity has the name. */
+/** Returns null if another sync of the entity has the name. */
 export async function insertSync(
   tx: Queryable,
   entityId: number,
@@ -104,7 +102,7 @@ export async function insertSync(
   return rowCount === 1 ? findSync(tx, entityId, identifier) : null;
 }
 
-/** False: another sync of the entity has the name. */
+/** Returns false if another sync of the entity has the name. */
 export async function updateSync(tx: Queryable, entityId: number, id: number, sync: NewSync): Promise<boolean> {
   const assigned = DEFINITION.map((column, index) => `${column} = ${PLACES[index]!}`).join(', ');
   const { rowCount } = await tx.query(
@@ -116,7 +114,6 @@ export async function updateSync(tx: Queryable, entityId: number, id: number, sy
   return rowCount === 1;
 }
 
-/** Returns whether a sync other than `id` has the name. */
 export async function isSyncNameTaken(
   db: Queryable,
   entityId: number,
@@ -130,7 +127,7 @@ export async function isSyncNameTaken(
   return rowCount! > 0;
 }
 
-/** The names of the syncs that write to a SoR. */
+/** Lists the names of the syncs that write to a SoR. */
 export async function listSyncsInto(db: Queryable, entityId: number, sorId: number): Promise<string[]> {
   const { rows } = await db.query<Row<'syncs', 'name'>>(
     `SELECT s.name FROM syncs s WHERE ${LIVING} AND s.sor_id = $2 ORDER BY s.name`,
@@ -139,7 +136,7 @@ export async function listSyncsInto(db: Queryable, entityId: number, sorId: numb
   return rows.map(({ name }) => name);
 }
 
-/** The names of the syncs that read from a connection, write to it, or send it their alerts. */
+/** Lists the names of the syncs that read from a connection, write to it, or send it their alerts. */
 export async function listSyncsOf(
   db: Queryable,
   entityId: number,
@@ -162,12 +159,11 @@ export async function updateSyncCursor(
   await tx.query('UPDATE syncs SET cursor = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, cursor]);
 }
 
-/** The next incremental reading begins at the beginning. */
 export async function deleteSyncCursor(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('UPDATE syncs SET cursor = NULL WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** The source's fields as they are taken for known from now on; null: what the next run finds. */
+/** Sets the source's known fields; null: what the next run finds. */
 export async function updateKnownFields(
   tx: Queryable,
   entityId: number,
@@ -181,7 +177,7 @@ export async function updateKnownFields(
   ]);
 }
 
-/** The same for what it tells of while it is read; null: what the next reading tells. */
+/** Sets the fields that the source declares while it is read; null: those of the next reading. */
 export async function updateReadFields(
   tx: Queryable,
   entityId: number,
@@ -195,7 +191,7 @@ export async function updateReadFields(
   ]);
 }
 
-/** Its name is free again; its runs and what is known of its records go later. */
+/** Frees the name; its runs and records are deleted later. */
 export async function deleteSync(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE syncs SET deleted_at = now(), cursor = NULL, known_fields = NULL, read_fields = NULL
