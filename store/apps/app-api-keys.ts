@@ -7,7 +7,6 @@ import type { Secrets } from '../core/secrets.ts';
 
 export type AppApiKey = Row<'app_api_keys', 'id' | 'identifier' | 'apiKey' | 'revoked' | 'createdAt' | 'updatedAt'>;
 
-/** Why a value can't be an app's key: this app has it already, or another entity. */
 export type KeyTaken = 'of this app' | 'elsewhere';
 
 const COLUMNS = 'id, identifier, api_key, revoked, created_at, updated_at';
@@ -44,7 +43,6 @@ export async function findAppApiKey(
   );
 }
 
-/** Finds a key as `findAppApiKey` does, and locks it. */
 export async function lockAppApiKey(
   tx: Queryable,
   secrets: Secrets,
@@ -61,7 +59,6 @@ export async function lockAppApiKey(
 
 type NewKey = { appId: number; apiKey?: string | undefined; revoked: boolean };
 
-/** Inserts a key, a random one unless one is given. */
 export async function insertAppApiKey(
   tx: Queryable,
   secrets: Secrets,
@@ -114,7 +111,6 @@ function keyCell(entityId: number, identifier: string) {
   return { table: 'app_api_keys', column: 'api_key', entityId, row: identifier };
 }
 
-/** Returns a function that opens a key as it is stored. */
 const openKey =
   (secrets: Secrets, entityId: number) =>
   (key: AppApiKey): AppApiKey => ({ ...key, apiKey: secrets.open(key.apiKey, keyCell(entityId, key.identifier)) });

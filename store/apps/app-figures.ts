@@ -3,14 +3,11 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Figures of an app's devices. */
 export type AppFigures = {
-  /** True if the app has any device or session. */
   hasUsageData: boolean;
   hasPemFile: boolean;
   /** The version of the device seen last that has one. */
   lastSdkVersion: string | null;
-  /** Number of devices. */
   downloads: number;
   /** The UTC day on which the newest device was first seen, in seconds since the epoch. */
   downloadsLastReportDay: number | null;
@@ -38,8 +35,7 @@ export async function listAppFigures(
 ): Promise<Map<number, AppFigures>> {
   const ofDevices = await countDevices(db, entityId, appIds, kept);
   const idle = appIds.filter((id) => !ofDevices.has(id));
-  // Looks for one row of each app, by the primary key of sessions and that of certificates' fingerprints. Ordered
-  // sessions keep the planner from reading all of an app's sessions.
+  // Reads a row of each app, by the keys of sessions and fingerprints. ORDER BY keeps the planner from reading all.
   const rows = readRows<Row<'sessions', 'id'> & { hasSessions: boolean; hasPemFile: boolean }>(
     await db.query(
       `SELECT a.id,
@@ -59,7 +55,6 @@ export async function listAppFigures(
   );
 }
 
-/** Counts devices by app; apps without devices are left out. */
 async function countDevices(
   db: Queryable,
   entityId: number,

@@ -15,7 +15,6 @@ const GROUPS = `SELECT g.id, g.identifier, g.name, g.created_at, ARRAY(
     WHERE m.entity_id = g.entity_id AND m.group_id = g.id ORDER BY a.id) AS apps
   FROM app_groups g`;
 
-/** SQL for the size of a group's row with its apps' identifiers. */
 const GROUP_BYTES = `octet_length(r::text)
   + 50 * (SELECT count(*) FROM app_group_members m WHERE m.entity_id = r.entity_id AND m.group_id = r.id)`;
 
@@ -44,7 +43,6 @@ export async function findAppGroup(db: Queryable, entityId: number, identifier: 
   );
 }
 
-/** Finds a group as `findAppGroup` does, and locks it. */
 export async function lockAppGroup(tx: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
   await tx.query('SELECT FROM app_groups WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
   return findAppGroup(tx, entityId, identifier);
@@ -76,7 +74,7 @@ export async function isAppGroupNameTaken(
   return rowCount! > 0;
 }
 
-/** Its name is not taken: a collision fails. */
+/** Fails if the name is taken. */
 export async function insertAppGroup(
   tx: Queryable,
   entityId: number,
@@ -94,17 +92,17 @@ export async function renameAppGroup(tx: Queryable, entityId: number, id: number
   await tx.query('UPDATE app_groups SET name = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, name]);
 }
 
-/** Its apps stay. */
+/** Deletes the group, not its apps. */
 export async function deleteAppGroup(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM app_groups WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** These apps, and no others, are in the group. */
+/** Sets the apps of a group. */
 export function updateAppsOfGroup(tx: Queryable, entityId: number, groupId: number, appIds: number[]): Promise<void> {
   return updateMembers(tx, entityId, ['group_id', groupId], ['app_id', appIds]);
 }
 
-/** The app is in these groups, and in no others. */
+/** Sets the groups of an app. */
 export function updateGroupsOfApp(tx: Queryable, entityId: number, appId: number, groupIds: number[]): Promise<void> {
   return updateMembers(tx, entityId, ['app_id', appId], ['group_id', groupIds]);
 }

@@ -6,13 +6,9 @@ import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/**
- * A key of user tokens: an app has one in use, and one to change to. `identifier`: the `kid` of tokens signed with it.
- * `secret`: 32 random bytes as base64url; the text itself is the key of HS256, not decoded.
- */
+/** A key of user tokens, whose `kid` is `identifier`. `secret`: the base64url text is HS256's key, not decoded. */
 export type AppTokenKey = Row<'app_token_keys', 'identifier' | 'secret' | 'createdAt'>;
 
-/** Lists an app's keys, oldest first. */
 export async function listAppTokenKeys(
   db: Queryable,
   secrets: Secrets,
@@ -47,7 +43,6 @@ export async function insertAppTokenKey(
   return rows[0] ? { identifier, secret, createdAt: rows[0].createdAt } : null;
 }
 
-/** Deletes a key; false if the app has no such key. */
 export async function deleteAppTokenKey(
   tx: Queryable,
   entityId: number,

@@ -15,11 +15,10 @@ export type AppIcon = { thumb: string | null; medium: string | null; large: stri
 type AppStatus = { cdate: number; state: string; version_number: string };
 
 /**
- * Settings of an app. `domains`: of a web app. `localizations`: none for its name in English. `messageLimit`: maximum
- * number of pushes in `messagePeriod` seconds; both are null, or neither. `gdprApproval`: deletions that its devices
- * request wait for approval. `sessionTimeout`: in seconds. `verifiedUsers`: messages reach only devices for which a
- * user token has vouched. `sendRate`: maximum number of messages per second. `outcomesConnection`: the identifier of
- * the connection that gets outcomes of messages.
+ * `localizations`: none for its name in English. `messageLimit`: pushes in `messagePeriod` seconds; both null, or
+ * neither. `gdprApproval`: deletions that its devices request wait for approval. `sessionTimeout`: in seconds.
+ * `verifiedUsers`: messages reach only devices for which a user token has vouched. `sendRate`: maximum messages per
+ * second. `outcomesConnection`: the identifier of the connection that gets outcomes of messages.
  */
 export type AppSettings = Row<
   'apps',
@@ -35,7 +34,7 @@ export type AppSettings = Row<
 
 const columnOf = (setting: string) => setting.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 
-/** Returns the settings by column, as they are stored. Arrays of objects are JSON, which pg would write as arrays. */
+/** Returns settings by column. Arrays of objects are JSON, which pg would write as arrays. */
 function toColumns(
   secrets: Secrets,
   entityId: number,
@@ -51,7 +50,6 @@ function toColumns(
   return Object.fromEntries(Object.entries(stored).map(([setting, value]) => [columnOf(setting), value]));
 }
 
-/** Returns a function that opens the push key of an app as it is stored. */
 const openKey =
   (secrets: Secrets, entityId: number) =>
   (app: WholeApp): WholeApp => ({
@@ -63,17 +61,14 @@ function fcmKeyCell(entityId: number, identifier: string) {
   return { table: 'apps', column: 'fcm_key', entityId, row: identifier };
 }
 
-/** The facts of an app that other features need. */
 export type App = Row<'apps', 'id' | 'identifier' | 'name' | 'packageName' | 'appType'>;
 
-/** An app as it is shown, with its related objects. */
 export type WholeApp = App &
   AppSettings & {
     /** True if it was copied from a connected store account. */
     storeFetched: boolean;
     parentIdentifier: string | null;
     childIdentifiers: string[];
-    /** The identifier of its SDK System of Records. */
     sorIdentifier: string;
     groups: { identifier: string; name: string; createdAtSeconds: number }[];
   };
@@ -112,7 +107,6 @@ export async function lockApp(
   );
 }
 
-/** Returns whether any app has this one as its parent. */
 export async function isParent(db: Queryable, entityId: number, id: number): Promise<boolean> {
   const { rowCount } = await db.query('SELECT FROM apps WHERE entity_id = $1 AND parent_id = $2 LIMIT 1', [
     entityId,
@@ -121,7 +115,6 @@ export async function isParent(db: Queryable, entityId: number, id: number): Pro
   return rowCount! > 0;
 }
 
-/** Returns the ids of apps by identifier; unknown ones are left out. */
 export async function listAppIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<Row<'apps', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM apps WHERE entity_id = $1 AND identifier = ANY ($2)',
@@ -140,7 +133,6 @@ export async function listAppsById(db: Queryable, entityId: number, ids: number[
   return new Map(apps.map((app) => [app.id, app]));
 }
 
-/** Yields apps in pieces, oldest first. */
 export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId: number): AsyncGenerator<WholeApp[]> {
   const { rows: all } = await db.query<Row<'apps', 'id'>>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [
     entityId,
@@ -184,9 +176,7 @@ export async function isPackageNameTaken(
   return rowCount! > 0;
 }
 
-/**
- * Inserts an app with its SDK System of Records, and returns its identifier and id. Fails if the package name is taken.
- */
+/** Inserts an app with its SDK System of Records. Fails if the package name is taken. */
 export async function insertApp(
   tx: Queryable,
   secrets: Secrets,
@@ -205,7 +195,7 @@ export async function insertApp(
   return { id: rows[0]!.id, identifier };
 }
 
-/** Updates the settings of an app, which the caller has locked, and the name of its SDK System of Records. */
+/** Updates a locked app's settings, and the name of its SDK System of Records. */
 export async function updateApp(
   tx: Queryable,
   secrets: Secrets,

@@ -56,17 +56,16 @@ export async function findWalletBytes(tx: Queryable, entityId: number, appId: nu
 
 /** Recipients in a data wallet, and their elements. */
 
-/** Data that a recipient has of a user; `id` is null for the default recipient's. */
+/** `id` is null for the default recipient's. */
 type WalletElement = {
   id: number | null;
   technicalName: string;
   displayName: string;
   category: { technicalName: string; title: Texts };
-  /** The purposes that name it, in order of creation. */
   purposes: { identifier: string; technicalName: string; title: Texts }[];
 };
 
-/** A recipient; `id` and `identifier` are null for the default one. */
+/** `id` and `identifier` are null for the default recipient. */
 export type Recipient = {
   id: number | null;
   identifier: string | null;
@@ -75,7 +74,7 @@ export type Recipient = {
   elements: WalletElement[];
 };
 
-/** A new element. Its category has an id, or for a default one, whose `id` is null, a technical name. */
+/** `category`: by id, or for a default one, with a null `id`, by technical name. */
 export type NewElement = {
   technicalName: string;
   displayName: string;
@@ -204,7 +203,6 @@ export async function updateRecipient(
   return rowCount === 1;
 }
 
-/** Deletes a recipient with its elements, also from purposes. */
 export async function deleteRecipient(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM wallet_recipients WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
@@ -239,7 +237,6 @@ export async function replaceElements(
   );
 }
 
-/** Returns whether any recipient has an element of the category. */
 export async function isCategoryUsed(db: Queryable, entityId: number, categoryId: number): Promise<boolean> {
   const { rows } = await db.query('SELECT FROM wallet_elements WHERE entity_id = $1 AND category_id = $2 LIMIT 1', [
     entityId,
@@ -250,7 +247,6 @@ export async function isCategoryUsed(db: Queryable, entityId: number, categoryId
 
 /** Purposes in a data wallet. */
 
-/** An element of a purpose, with the technical names of its recipient and category. */
 type NamedElement = { technicalName: string; displayName: string; recipient: string; category: string };
 export type Purpose = WalletText & { elements: NamedElement[] };
 
@@ -283,7 +279,6 @@ export async function listPurposes(
   return purposes.map((purpose) => ({ ...purpose, elements: (elementsOf.get(purpose.id) ?? []).map(toElement) }));
 }
 
-/** Sets the elements of a purpose, in order. */
 export async function replacePurposeElements(
   tx: Queryable,
   entityId: number,

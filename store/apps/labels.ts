@@ -5,11 +5,9 @@ import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 
 export type Label = Row<'labels', 'id' | 'name' | 'createdAt'> & {
-  /** Number of objects with this label. */
   targets: number;
 };
 
-/** An object that can have labels, by its integer id. */
 type LabelTarget = { kind: 'event_definition' | 'funnel' | 'segment'; id: number };
 
 // Counts use the primary key of label_targets, which begins with the label.
@@ -17,7 +15,6 @@ const LABELS = `SELECT l.id, l.name, l.created_at,
     (SELECT count(*) FROM label_targets t WHERE t.entity_id = l.entity_id AND t.label_id = l.id) AS targets
   FROM labels l`;
 
-/** Yields labels in pieces, oldest first. */
 export async function* streamLabels(db: Queryable, entityId: number): AsyncGenerator<Label[]> {
   const { rows } = await db.query<Row<'labels', 'id'>>('SELECT id FROM labels WHERE entity_id = $1 ORDER BY id', [
     entityId,

@@ -87,7 +87,6 @@ export async function findCurrentPushCertificate(
   );
 }
 
-/** Revokes a certificate or restores it; null if the app has no such one. */
 export async function updatePushCertificateRevoked(
   tx: Queryable,
   entityId: number,
