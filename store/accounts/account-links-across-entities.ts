@@ -25,7 +25,6 @@ export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
   );
 }
 
-/** Deletes all resets for addresses without an account, so that they don't delay others. */
 export async function deleteResetsWithoutAccount(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`,
@@ -43,7 +42,6 @@ export async function listDueResets(db: Queryable): Promise<DueReset[]> {
   );
 }
 
-/** Deletes invitations and resets that are older than a day. */
 export async function deleteExpiredAccountLinks(db: Queryable): Promise<void> {
   await db.query('DELETE FROM invitations WHERE expires_at < now()');
   await db.query('DELETE FROM password_resets WHERE expires_at < now()');

@@ -3,8 +3,8 @@ import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
- * Tables whose rows do not keep an entity from being deleted: users and keys, audit and receipts, apps with their
- * settings, and past work that expires by itself. `listHoldings` checks all others, also those of later migrations.
+ * Tables whose rows don't keep an entity from being deleted: users, keys, audit, receipts, apps' settings, past work.
+ * `listHoldings` checks all others, also those of later migrations.
  */
 const OF_EMPTY_ENTITIES = [
   'memberships',

@@ -28,7 +28,6 @@ export type EntityChanges = {
   active?: boolean | undefined;
 };
 
-/** Inserts an entity with its two API keys and its global SoR. */
 export async function insertEntity(
   tx: Queryable,
   secrets: Secrets,
@@ -107,7 +106,6 @@ export async function countEntities(db: Queryable): Promise<number> {
   return rows[0]!.count;
 }
 
-/** Returns the time zone in which an entity's days begin. */
 export async function findEntityZone(db: Queryable, entityId: number): Promise<string> {
   const rows = readRows<Row<'entities', 'defaultTz'>>(
     await db.query('SELECT default_tz FROM entities WHERE id = $1', [entityId]),
@@ -133,7 +131,6 @@ export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: nu
   return rows.map((row) => toEntity(secrets, row));
 }
 
-/** Lists the same entities without their keys. */
 export async function listEntityNamesOf(
   db: Queryable,
   userId: number,

@@ -45,7 +45,6 @@ export async function deleteFailures(db: Queryable, subject: AttemptSubject): Pr
   await db.query('DELETE FROM login_attempts WHERE subject = $1', [subjectHash(subject)]);
 }
 
-/** Deletes windows that have ended. */
 export async function deleteOldAttempts(db: Queryable): Promise<void> {
   await db.query('DELETE FROM login_attempts WHERE window_start < now() - make_interval(secs => window_seconds)');
 }

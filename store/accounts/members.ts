@@ -33,7 +33,6 @@ export async function findMember(db: Queryable, entityId: number, user: string):
   );
 }
 
-/** Returns whether a member has this e-mail address, compared without case. */
 export async function hasMemberOfEmail(db: Queryable, entityId: number, email: string): Promise<boolean> {
   const { rows } = await db.query(
     `SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.entity_id = $1 AND lower(u.email) = lower($2)`,

@@ -3,7 +3,6 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** A known account, or an address that may have one. */
 type Asked = { email: string; userId?: number; address?: string };
 
 /** Inserts a reset. The next sweep finds its account, if any, and sends the mail. */
@@ -33,7 +32,6 @@ export async function findResetUser(db: Queryable, tokenHash: Buffer): Promise<n
   return rows[0]?.userId ?? null;
 }
 
-/** Takes and deletes an open link; returns false if it is gone. */
 export async function takePasswordReset(tx: Queryable, userId: number, tokenHash: Buffer): Promise<boolean> {
   const { rowCount } = await tx.query(
     'DELETE FROM password_resets WHERE token_hash = $1 AND user_id = $2 AND expires_at > now()',
@@ -42,7 +40,6 @@ export async function takePasswordReset(tx: Queryable, userId: number, tokenHash
   return rowCount === 1;
 }
 
-/** Deletes all open links of an account, after a new password or address. */
 export async function deletePasswordResetsOf(tx: Queryable, userId: number): Promise<void> {
   await tx.query('DELETE FROM password_resets WHERE user_id = $1', [userId]);
 }

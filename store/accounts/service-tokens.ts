@@ -24,7 +24,6 @@ export type ServiceToken = Row<
 const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, s.created_at, s.used_at, s.expires_at,
     CASE WHEN u.id IS NOT NULL THEN jsonb_build_object('id', u.id, 'uid', u.uid) END AS created_by
   FROM service_tokens s LEFT JOIN users u ON u.id = s.created_by`;
-/** Tokens of one creator, or all if it is null. */
 const LIVING = 's.entity_id = $1 AND s.revoked_at IS NULL AND ($2::integer IS NULL OR s.created_by = $2)';
 
 export type NewServiceToken = { name: string; rights: readonly Right[]; createdBy: number; expiresAt: Date };
@@ -81,7 +80,6 @@ async function findServiceToken(
   );
 }
 
-/** Revokes a token, from the commit on. Returns false if there is none with that identifier and creator. */
 export async function revokeServiceToken(
   tx: Queryable,
   entityId: number,

@@ -5,7 +5,6 @@ import type { Queryable } from '../core/database.ts';
 import { newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
 
-/** The user and the one entity that a token acts for. */
 export type TokenOwner = { userId: number; entityId: number; rights: Right[]; admin: boolean; superadmin: boolean };
 
 /** How long a session of the console lasts without a use, and at most. */
@@ -24,7 +23,6 @@ export async function insertToken(db: Queryable, userId: number, entityId: numbe
   return token;
 }
 
-/** Makes a session of the console. */
 export async function insertSession(tx: Queryable, userId: number, entityId: number): Promise<string> {
   const token = newToken();
   await tx.query(

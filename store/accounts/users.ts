@@ -61,7 +61,6 @@ export async function findUserByEmail(db: Queryable, email: string): Promise<Use
   return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1)`, [email]));
 }
 
-/** Finds the user and locks them until the transaction ends. */
 export async function lockUserByEmail(tx: Queryable, email: string): Promise<User | null> {
   return readRow<User>(await tx.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1) FOR SHARE`, [email]));
 }
@@ -120,7 +119,6 @@ export async function findEmail(db: Queryable, id: number): Promise<string> {
 
 const MAX_TOLD = 50;
 
-/** Lists superadmins' addresses, for mails about the service as a whole. */
 export async function listSuperadminAddresses(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<Row<'users', 'email'>>(
     `SELECT email FROM users WHERE superadmin ORDER BY id LIMIT ${MAX_TOLD}`,

@@ -11,7 +11,6 @@ import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 import { type FoundDevice, isThere, TARGET_DEVICE } from '../sends/send-targets.ts';
 
-/** A device of a person in the audience. */
 export type AudienceDevice = {
   person: string;
   device_id: string;
@@ -20,7 +19,6 @@ export type AudienceDevice = {
   opt_in: boolean | null;
 };
 
-/** Maximum time to find an audience. */
 const AUDIENCE_TIMEOUT_MS = 600_000;
 
 /** Yields the devices of the people that filters find, by person, all as of one moment. */
@@ -35,7 +33,6 @@ export function findAudience(db: Database, entityId: number, query: SegmentQuery
   return cursorRows<AudienceDevice>(db, text, [entityId, ...values], segmentSettings(AUDIENCE_TIMEOUT_MS));
 }
 
-/** Counts the devices of an app. */
 export async function countAppDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     'SELECT count(*) AS count FROM devices WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE',
@@ -44,7 +41,6 @@ export async function countAppDevices(db: Queryable, entityId: number, appId: nu
   return rows[0]!.count;
 }
 
-/** Returns a line for `insertAudience`; `dueAt` is ISO. */
 export function audienceLine(
   entityId: number,
   sendId: number,
@@ -60,7 +56,6 @@ export async function insertAudience(tx: Tx, lines: string): Promise<void> {
   );
 }
 
-/** Deletes some of an audience, and returns how many. */
 export async function deleteAudience(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
@@ -70,16 +65,13 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
   return rowCount!;
 }
 
-/** A due device of an audience, as it is now; null if it is gone. */
 export type DueDevice = { person: string; device: TargetDevice | null };
 
-/** The key of a device in an audience; the time as Postgres writes it. */
 export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 
 /**
- * Takes the next due devices out of an audience, after a key, in order of the primary key. Skips rows that another
- * transaction has locked. Without `after`, each scan would cross index entries of rows taken before. Devices use their
- * key; LIMIT 1 keeps the order of the look-ups.
+ * Takes the next due devices after a key, in order of the primary key, and skips locked rows. Without `after`, each
+ * scan would cross index entries of rows taken before. LIMIT 1 keeps the order of the look-ups.
  */
 export async function takeAudience(
   tx: Queryable,

@@ -26,7 +26,6 @@ export async function insertCampaignRun(
   return { entityId, jobId: rows[0]!.id, identifier };
 }
 
-/** The number of an app's devices in a zone. */
 type DeviceZoneCount = Row<'devices', 'timezone' | 'utcOffset'> & { devices: number };
 
 export async function listDeviceZones(db: Queryable, entityId: number, appId: number): Promise<DeviceZoneCount[]> {
@@ -105,7 +104,6 @@ export async function endAudience(
   );
 }
 
-/** Cancels the part of a run that is not sent yet. */
 export async function cancelCampaignRun(tx: Queryable, entityId: number, campaignId: number): Promise<void> {
   await tx.query(
     `UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now())

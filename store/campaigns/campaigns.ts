@@ -10,7 +10,6 @@ import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-/** The settings of a campaign. */
 export type CampaignSettings = Row<
   'campaigns',
   | 'appId'
@@ -54,7 +53,6 @@ export type Campaign = CampaignSettings &
   Row<'apps', 'verifiedUsers'> & {
     appIdentifier: string;
     appTimezone: string;
-    /** The status now; a launched transactional campaign's depends on its dates. */
     status: CampaignStatus;
     endedAt: Date | null;
   };
@@ -63,9 +61,8 @@ const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')
 const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
 
 /**
- * SQL for the status. A launched transactional campaign waits for its start, and ends at its end date, unless it has
- * only pushes: then it never ends. At these times only the acceptance of sends changes, so the status is read from the
- * dates.
+ * SQL for the status, from the dates, since only the acceptance of sends changes at these times. A launched
+ * transactional campaign waits for its start, and ends at its end date; with pushes only it never ends.
  */
 const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
@@ -176,7 +173,6 @@ export async function findCampaignByKey(db: Queryable, entityId: number, key: st
   return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));
 }
 
-/** Finds campaigns by key; unknown ones are left out. */
 export async function listCampaignsByKeys(
   db: Queryable,
   entityId: number,
@@ -194,17 +190,14 @@ export async function listCampaignsByKeys(
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
-/** Finds a campaign as `findCampaignByKey` does, and locks it. */
 export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));
 }
 
-/** Filters of a list; null filters nothing. */
 export type CampaignFilter = {
   appIds: number[] | null;
   statuses: CampaignStatus[] | null;
   types: CampaignType[] | null;
-  /** Campaigns that include one of these. */
   push: boolean;
   inapp: boolean;
   search: string | null;
@@ -245,7 +238,6 @@ export async function listCampaignIds(
 
 export type CampaignStats = { pushesSent: number; pushesOpened: number };
 
-/** Returns counts by campaign id; campaigns without an attempt are left out. */
 export async function listCampaignStats(
   db: Queryable,
   entityId: number,
@@ -259,7 +251,6 @@ export async function listCampaignStats(
   return new Map(rows.map(({ id, sent, opened }) => [id, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
 }
 
-/** Returns counts by variant identifier; variants without an attempt are left out. */
 export async function listVariantStats(
   db: Queryable,
   entityId: number,
@@ -301,7 +292,6 @@ function toColumns(settings: CampaignSettings): Record<string, unknown> {
   };
 }
 
-/** Yields campaigns in pieces, in order of the ids. */
 export async function* streamCampaigns(
   db: Queryable,
   entityId: number,
@@ -310,7 +300,6 @@ export async function* streamCampaigns(
   for await (const piece of idPieces(db, entityId, 'campaigns', ids)) yield listCampaignsById(db, entityId, piece);
 }
 
-/** Lists campaigns in order of the ids. */
 export async function listCampaignsById(db: Queryable, entityId: number, ids: readonly number[]): Promise<Campaign[]> {
   return readRows<Campaign>(
     await db.query(

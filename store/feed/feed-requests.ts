@@ -1,7 +1,7 @@
 /**
- * The JSON feed's inbox. Requests merge in the order of their ids. A request sent after an earlier one was answered has
- * the higher id, because ids come from one sequence and the answer follows the commit; for the same reason, a reader of
- * the later one sees the earlier. Concurrent requests have no order: one that commits late is found by its state.
+ * The JSON feed's inbox. Requests merge in the order of their ids, which come from one sequence: one sent after an
+ * earlier one was answered has the higher id, and its reader sees the earlier. Concurrent requests have no order: late ones are found by
+ * their state.
  */
 
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
@@ -11,7 +11,6 @@ import { newIdentifier } from '../core/identifiers.ts';
 /** First key of the advisory lock that gives an entity's inbox one drainer; the second is the entity's id. */
 const FEED_LOCK = 1_750_002;
 
-/** Maximum number of requests that are read together. */
 const MAX_REQUESTS = 2_000;
 
 /** `suspiciousIds`: accepted values whose customer id is probably a mistake. */
@@ -26,10 +25,8 @@ export type FeedRequest = Row<
 > &
   FeedCounts;
 
-/** For traits of an app's calls: the time of each value's call, in ms since the epoch. */
 export type TraitsOfCalls = { appId: number; saidAt: readonly number[] };
 
-/** A request to merge; `body` is its values, a JSON array. */
 export type WaitingFeedRequest = Row<'feed_requests', 'id' | 'sorId' | 'version' | 'receivedAt', { body: string }> & {
   traits: TraitsOfCalls | null;
 };
@@ -39,12 +36,10 @@ export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'tra
   traits?: TraitsOfCalls;
 };
 
-/** Accepts a request, which is safe from the commit on. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
   return (await insertFeedRequests(tx, entityId, [request]))[0]!;
 }
 
-/** Accepts several requests in one statement. */
 export async function insertFeedRequests(
   tx: Queryable,
   entityId: number,
@@ -167,7 +162,6 @@ export async function updateFeedRequestsDone(
   );
 }
 
-/** Notes that the entity's feed waits for a slot of its worker. */
 export async function upsertFeedWait(db: Queryable, entityId: number): Promise<void> {
   await db.query(
     'INSERT INTO feed_waits (entity_id) SELECT id FROM entities WHERE id = $1 ON CONFLICT (entity_id) DO NOTHING',

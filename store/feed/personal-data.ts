@@ -16,7 +16,6 @@ import {
 import type { Person } from '../gdpr/tombstones.ts';
 import { lockFeed } from './feed-requests.ts';
 
-/** Values of a JSON feed that wait to be merged. */
 export const feedRequests: PersonalDataLocation = {
   ...withColumns({
     name: 'feed_requests',

@@ -34,7 +34,6 @@ export async function listExpiredFiles(db: Queryable): Promise<ExpiredFile[]> {
   );
 }
 
-/** Deletes a job and notes its file for deletion. */
 export async function deleteFileJob(tx: Tx, { entityId, id }: ExpiredFile): Promise<void> {
   const rows = readRows<Row<'file_jobs', 'fileKey'>>(
     await tx.query('DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, id]),

@@ -43,7 +43,6 @@ export function toFileJob({ fileKey: key, fileBytes: bytes, failureStatus, failu
   return { ...job, file: isFinished ? { key, bytes: bytes! } : null, failure: failureOf({ failureStatus, failure }) };
 }
 
-/** A requested file. The same request has the same `query`, kind and format. */
 export type NewFileJob = { kind: FileKind; format: FileFormat; query: object; email: string | null; createdBy: number };
 
 /** Returns the running job of the same request, or a new one. */
@@ -64,7 +63,6 @@ export async function findOrInsertFileJob(
   return insertFileJob(tx, entityId, asked, job);
 }
 
-/** A file that all users of the entity share. */
 export type SharedFile = Pick<NewFileJob, 'kind' | 'format' | 'query'>;
 
 /** Finds the latest job of a shared file, unless its link expired or an erasure ended it. */
@@ -124,10 +122,7 @@ export async function findFileJob(db: Queryable, entityId: number, identifier: s
 
 type Claimed = { entityId: number; jobId: number; generation: number };
 
-/**
- * Notes the key under which the file is written next, and the file of an earlier attempt for deletion. Read the file's
- * content only after the commit. Throws `JobGone`.
- */
+/** Records the file's next key, and the earlier file for deletion. Read content after the commit. Throws `JobGone`. */
 export async function updateFileKey(tx: Tx, claim: Claimed, key: string): Promise<void> {
   const job = await lockJob<{ fileKey: string | null }>(tx, 'file', claim);
   if (!job) throw new JobGone();
@@ -152,7 +147,6 @@ export async function lockFileAttempt(tx: Tx, claim: Claimed, key: string): Prom
 
 const FIRST_END = 'first_ended_at = coalesce(first_ended_at, now())';
 
-/** Ends a locked job. */
 export async function finishFile(
   tx: Queryable,
   job: { entityId: number; id: number },
@@ -162,7 +156,6 @@ export async function finishFile(
   await endJob(tx, 'file', job, 'finished', `file_bytes = $4, rows_written = $5, ${FIRST_END}`, [bytes, rows]);
 }
 
-/** Ends a locked job without a file. */
 export async function failFile(
   tx: Queryable,
   job: { entityId: number; id: number },

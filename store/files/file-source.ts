@@ -4,11 +4,8 @@ import type { Database } from '../core/database.ts';
 
 /** Content of a kind of file. The query is plain JSON: dates are ISO texts, apps are ids. */
 export type FileSource<Query> = {
-  /** All possible column names, in order. */
   columns: readonly string[];
-  /** Columns that are numbers in a sheet. */
   numbers: readonly string[];
-  /** Column names of a query that selects some. */
   columnsOf?(query: Query): readonly string[];
   /** Yields rows in order, in batches of bounded size. */
   rows(db: Database, entityId: number, query: Query): AsyncIterable<readonly (readonly Cell[])[]>;

@@ -4,7 +4,6 @@ import { customerProfiles } from './file-sources/customer-profiles.ts';
 import { usageListFile } from './file-sources/usage-lists.ts';
 import { crashOccurrences, eventCounts, eventDetails, performance } from './file-sources/usage.ts';
 
-/** Kinds of files. The name is stored with the job. */
 export const fileSources = {
   events: usageListFile('events'),
   sessions: usageListFile('sessions'),

@@ -80,11 +80,9 @@ const NAMES_NOBODY = `(kind = 'event_details' OR NOT coalesce(${QUERY} -> 'field
   WHEN kind IN ('devices', 'segment_devices') THEN ARRAY['current_user_id', 'users', 'last_user_id'] END, true))`;
 
 /**
- * Files that were or are being built from lists. A finished CSV file is searched if its rows name their people; one of
- * another format, or an unfinished one, may contain any person of its table. Their jobs begin again under the same
- * links, so this location comes after the tables that files are built from. An erasure skips files begun once these
- * tables were empty of its people: they contain the lists after the erasure, and other people's events that mention an
- * erased id.
+ * Files of lists. A finished CSV file is searched; another may contain any person of its table. Their jobs begin again
+ * under the same links, so this location comes after the tables. An erasure skips files begun once these were empty of
+ * its people: they contain later lists, and other people's events that mention an erased id.
  */
 export const files = filesOfPeople({
   name: 'files/',
@@ -111,8 +109,8 @@ export const files = filesOfPeople({
 export const filesData: PersonalDataLocation[] = [fileJobs, files];
 
 /**
- * Notes a file for deletion, and has its job begin again, or follow a running one of the same request. A job that
- * failed, or was requested with an erased id, stays as it is.
+ * Notes a file for deletion, and has its job begin again, or follow a running one of the same request. Leaves jobs that
+ * failed or were requested with an erased id.
  */
 async function resetFile(
   tx: Tx,
@@ -200,7 +198,6 @@ const ID_COLUMNS = new Map([
   ['device_id', 'device_id'],
 ]);
 
-/** Returns whether an id stands in a column of its type; `typed` has the ids behind their types. */
 async function holdsTyped(stored: Files, { fileKey, kind }: BegunFile, typed: ReadonlySet<string>): Promise<boolean> {
   const delimiter = fileSources[kind as FileKind].delimiter ?? ',';
   const splitter = createCsvSplitter({ delimiter });

@@ -22,7 +22,6 @@ type PlainFilter = Omit<CampaignFilter, 'createdFrom' | 'createdBefore'> & {
   createdBefore: string | null;
 };
 export type CampaignListQuery = { filter: PlainFilter; order: CampaignOrder };
-/** Includes both times. */
 export type CampaignLogsQuery = { appId: number; from: string; till: string };
 
 /** The list's fields in its order, without variants: members of objects by their own names, parameters as JSON. */
@@ -162,7 +161,6 @@ const dateOf = (text: string | null) => (text === null ? null : new Date(text));
 const secondsOf = (at: Date | null) => at && Math.floor(at.getTime() / 1_000);
 const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
-/** An attempt in a campaign log. */
 type LoggedAttempt = Row<
   'attempts',
   | 'id'
@@ -183,9 +181,8 @@ type LoggedAttempt = Row<
 const PORTION = 1_000;
 
 /**
- * Yields an app's attempts from `from` to `till`, both included, by campaign, oldest first, without those of tests.
- * Uses campaigns_by_app, then the primary key of each campaign's attempts, kept for 30 days. No transaction is
- * open between portions.
+ * Yields an app's attempts from `from` to `till`, both included, without tests, by campaign, oldest first. Uses
+ * campaigns_by_app, then the attempts' primary key. No transaction is open between portions.
  */
 export async function* listCampaignLog(
   db: Database,

@@ -7,7 +7,7 @@ import type { Database } from '../../core/database.ts';
 import { isoUtc } from '../../core/iso-time.ts';
 import type { FileSource } from '../file-source.ts';
 
-/** Values of customers (reference: Customer profiles, 2); `since`: an ISO time from which values changed. */
+/** `since`: an ISO time from which values changed (reference: Customer profiles, 2). */
 export type CustomerProfilesQuery = {
   sors: readonly {
     id: number;

@@ -20,7 +20,6 @@ import type { FileSource } from '../file-source.ts';
 import type { Queryable } from '../../core/database.ts';
 import { refuse } from '../../../domain/core/refusal.ts';
 
-/** A list of what apps sent, as requested in JSON but without pages; times are ISO texts. */
 export type UsageFileQuery = {
   filter: Omit<UsageFilter, 'since' | 'until' | 'updatedSince'> &
     Partial<Record<'since' | 'until' | 'updatedSince', string>>;
@@ -32,7 +31,6 @@ const COUNT = 'count';
 
 const isNumber = (column: string) => column === COUNT || NUMBER_FIELDS.has(column);
 
-/** Maximum number of groups in memory. */
 const GROUPS = 1_000;
 
 /** The list as it is when the file begins; later rows are left out. */
@@ -92,10 +90,7 @@ function cellsOf(texts: (string | null)[], fields: readonly string[]): Cell[] {
   return texts.map((text, index) => (text !== null && isNumber(fields[index]!) ? Number(text) : text));
 }
 
-/**
- * Refuses a file of these segments' devices if one was deleted or has no members yet: the file would be empty, or
- * outdated.
- */
+/** Refuses devices of segments deleted or without members yet: the file would be empty, or outdated. */
 async function requireSegmentMembers(db: Queryable, entityId: number, segments: readonly number[]): Promise<void> {
   const { rows } = await db.query<{ has_members: boolean }>(
     'SELECT snapshot_at IS NOT NULL AS has_members FROM segments WHERE entity_id = $1 AND id = ANY ($2::integer[])',
