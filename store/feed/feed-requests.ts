@@ -1,7 +1,7 @@
 /**
  * The JSON feed's inbox. Requests merge in the order of their ids, which come from one sequence: one sent after an
- * earlier one was answered has the higher id, and its reader sees the earlier. Concurrent requests have no order: late ones are found by
- * their state.
+ * earlier one was answered has the higher id, and its reader sees the earlier. Concurrent requests have no order: late
+ * ones are found by their state.
  */
 
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
