@@ -222,7 +222,6 @@ function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldEr
   return isLater ? [] : [{ element: 'recurrence.end_time', message: 'must be later than start_time, on the same day' }];
 }
 
-/** Returns warnings about a campaign that may be launched. */
 export function campaignWarnings(
   placeholders: readonly Pick<Placeholder, 'name'>[],
   {

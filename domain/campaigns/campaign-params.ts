@@ -8,7 +8,6 @@ import {
   type TemplateVars,
 } from './placeholders.ts';
 
-/** A parameter of a message, for the app. */
 type MessageParameter = { key: string; value: string };
 
 /** The messages of a campaign, under the names of the reference (Campaign body, Transactional campaigns). */
@@ -35,20 +34,15 @@ export type CampaignParams = {
   inapp_parameters: MessageParameter[];
 };
 
-/** The parameters of a message, by key, as the app gets them. */
 type MessageParameters = Readonly<Record<string, string>>;
 
-/** The content of a push, independent of its provider. */
 export type PushContent = {
   title: string | null;
   /** Shown by iOS; other apps get it as data. */
   subtitle: string | null;
   body: string;
-  /** The address that a tap opens. */
   deepLink: string | null;
-  /** A picture, sound or film. */
   attachmentUrl: string | null;
-  /** The name of the buttons below the message. */
   category: string | null;
   /** A sound file of the app, or `default`; null: silent. */
   sound: string | null;
@@ -72,7 +66,6 @@ export type InappContent = {
 /** A message; or the placeholders without value and default; or the fact that it exceeds MAX_MESSAGE_BYTES. */
 type Rendered<Content> = { message: Content } | { missing: string[] } | { isTooBig: true };
 
-/** A message of a campaign, compiled once and rendered for each recipient. */
 export type CompiledMessage<Content> = { placeholders: Placeholder[]; render(vars: TemplateVars): Rendered<Content> };
 
 type Texts<Content> = {
@@ -90,7 +83,6 @@ const INAPP_TEXTS = [
 ] as const satisfies Texts<InappContent>[];
 const DEFAULT_SOUND = 'default';
 
-/** Compiles the push of a campaign that includes one. */
 export function compilePush(params: CampaignParams): CompiledMessage<PushContent> {
   return compileMessage<PushContent>(
     {
@@ -110,7 +102,6 @@ export function compilePush(params: CampaignParams): CompiledMessage<PushContent
   );
 }
 
-/** Compiles the in-app message of a campaign that includes one. */
 export function compileInapp(params: CampaignParams): CompiledMessage<InappContent> {
   return compileMessage<InappContent>(
     {
@@ -195,7 +186,6 @@ function isUnusable(member: string, text: string): boolean {
   return LINKS.has(member) ? isScript(text) : SHOWN.has(member) && isBlank(text);
 }
 
-/** Maximum number of bytes of a character as JSON: an escape. */
 const JSON_BYTES_A_CHARACTER = 6;
 
 /** Returns whether a message exceeds MAX_MESSAGE_BYTES as JSON. For most, the number of characters shows it. */
@@ -210,7 +200,6 @@ function isTooBig(content: { parameters: MessageParameters }): boolean {
   );
 }
 
-/** Returns whether messages are too big even with empty placeholders. */
 export function areTooBig(params: CampaignParams, { push, inapp }: { push: boolean; inapp: boolean }): boolean {
   return [push && compilePush(params), inapp && compileInapp(params)].some((compiled) => {
     if (compiled === false) return false;

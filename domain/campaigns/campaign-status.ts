@@ -30,7 +30,6 @@ export const STATUS_NAMES: Record<CampaignStatus, string> = {
 export const REACH_STATES = ['none', 'computing', 'counted'] as const;
 type ReachState = (typeof REACH_STATES)[number];
 
-/** Returns the state of the reach; only a classic campaign counts its audience. */
 export function reachStateOf({
   type,
   status,
@@ -47,10 +46,7 @@ export function reachStateOf({
 /** Changes of a campaign: launch and cancel by request, the others by its dates, audience and sends. */
 export type CampaignChange = 'launch' | 'start' | 'audience is there' | 'end' | 'cancel' | 'fail';
 
-/**
- * All changes between statuses, as docs/campaigns.md shows them. Only drafts are edited or deleted. A launched
- * transactional campaign has no audience to wait for. Others wait in wait_sync until their audience is found.
- */
+/** The transitions of docs/campaigns.md. Campaigns with an audience wait in wait_sync until it is found. */
 export const CAMPAIGN_TRANSITIONS: readonly { from: CampaignStatus; change: CampaignChange; to: CampaignStatus }[] = [
   { from: 'draft', change: 'launch', to: 'scheduled' },
   { from: 'draft', change: 'launch', to: 'wait_sync' },
@@ -67,7 +63,6 @@ export const CAMPAIGN_TRANSITIONS: readonly { from: CampaignStatus; change: Camp
   { from: 'ongoing', change: 'fail', to: 'failed' },
 ];
 
-/** Returns whether a change is possible in this status. */
 export function mayChange(from: CampaignStatus, change: CampaignChange): boolean {
   return CAMPAIGN_TRANSITIONS.some((transition) => transition.from === from && transition.change === change);
 }

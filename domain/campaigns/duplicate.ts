@@ -6,7 +6,6 @@ import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 
 const MARK = ' (copy)';
 
-/** Returns the name with the mark at its end, cut to the length of a name. */
 export function nameOfDuplicate(name: string): string {
   return `${Array.from(name)
     .slice(0, MAX_CODE_POINTS - MARK.length)
@@ -17,11 +16,7 @@ type Dates = { startDate: Date | null; endDate: Date | null };
 
 const CAMPAIGN_MS = CAMPAIGN_DAYS * DAY_MS;
 
-/**
- * Returns the dates of a duplicate. Dates in the past are left out: it starts at its launch, and ends by default, as it
- * does if the campaign ended by default. A dynamic campaign needs an end: its period is as long, from now on.
- * `createdAt` is the start of a draft without one.
- */
+/** Returns dates without past ones. A dynamic duplicate needs an end: its period is as long as before, from now on. */
 export function datesOfDuplicate(
   { type, startDate, endDate, createdAt }: Dates & { type: CampaignType; createdAt: Date },
   now: Date,

@@ -4,16 +4,13 @@ import { DAY_MS } from '../time/durations.ts';
 import { isTimeZone } from '../time/time-zone.ts';
 import { zoneClock } from '../time/date-value.ts';
 
-/** The clock of a device: an IANA zone, and minutes east of UTC. */
 type DeviceZone = { timezone: string | null; utcOffsetMinutes: number | null };
 
-/** Maximum offset of a zone; a larger one is a mistake. */
 const MAX_OFFSET_MINUTES = 15 * 60;
 
 /**
- * Returns a device's zone: its named one, else its offset, such as `+05:30`, else `fallback`. Intl and luxon take all
- * three; Postgres reads the sign of an offset the other way round. Intl takes some 80 µs: call this for each distinct
- * pair, not for each device.
+ * Returns a device's named zone, else its offset, such as `+05:30`, else `fallback`. Postgres reads the sign of an
+ * offset the other way round. Intl takes some 80 µs: call this for each distinct pair.
  */
 export function zoneOf({ timezone, utcOffsetMinutes: offset }: DeviceZone, fallback: string): string {
   if (timezone !== null && isTimeZone(timezone)) return timezone;
@@ -21,7 +18,6 @@ export function zoneOf({ timezone, utcOffsetMinutes: offset }: DeviceZone, fallb
   return offset === 0 ? 'UTC' : offsetName(offset);
 }
 
-/** Returns `zoneOf` for many devices, which share a few zones: each distinct pair is looked up once. */
 export function zonesOfDevices(fallback: string): (device: DeviceZone) => string {
   const known = new Map<string, string>();
   return (device) => {
@@ -40,10 +36,9 @@ function offsetName(offset: number): string {
 }
 
 /**
- * Returns when the clocks of `zone` show the day and time that those of `homeZone` show at `start` (reference: Campaign
- * body, adapt_tz). A time that they skip is the end of the gap. A time that they show twice is the first of both, or
- * `start` itself if that is the second. If it is before `notBefore`, the launch, it is the same time of the next day,
- * as with OneSignal: no device gets the message at another hour, and none is left out.
+ * Returns when clocks of `zone` show the day and time of `start` in `homeZone` (reference: Campaign body, adapt_tz). A
+ * skipped time is the end of the gap; of two the first, or `start` itself. Before `notBefore`, the launch, it is the
+ * same time of the next day, as with OneSignal: no device is left out.
  */
 export function localMoment(start: Date, homeZone: string, zone: string, notBefore: Date): Date {
   const clock = zoneClock(zone);

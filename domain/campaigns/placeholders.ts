@@ -3,31 +3,24 @@
 import { numberText } from '../json/exact-json.ts';
 
 /**
- * A placeholder (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a text for a missing
- * value. A name has 1 to 64 letters, digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty.
- * Other text stays.
+ * A placeholder (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*`. A name has 1 to 64 letters,
+ * digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty.
  */
 export type Placeholder = { name: string; hasDefault: boolean };
 
 /** The values of a message by placeholder: JSON values, or numbers as `parseExactJson` keeps their digits. */
 export type TemplateVars = { readonly [name: string]: unknown };
 
-/** Maximum size of a message as JSON. */
 export const MAX_MESSAGE_BYTES = 32 * 1024;
 
-/** A text, read once and rendered for many messages. */
 type Template = {
   /** Each name once, by first occurrence. */
   placeholders: Placeholder[];
   startsWithPlaceholder: boolean;
-  /**
-   * Adds placeholders without value and default to `missing`. Stops once the text is longer than a message may be:
-   * thousands of placeholders with long values would fill the memory.
-   */
+  /** Adds missing placeholders to `missing`. Stops beyond a message's size: thousands of values fill the memory. */
   render(vars: TemplateVars, missing: Set<string>): string;
 };
 
-/** The text before a placeholder, and the placeholder. */
 type Part = { before: string; name: string; otherwise: string | null };
 
 const OPEN = '*@';
@@ -54,7 +47,6 @@ export function compileTemplate(text: string): Template {
   };
 }
 
-/** Maximum length of the text that `findMisspelt` returns. */
 const MAX_MISSPELT = 60;
 
 /** Returns the first `*@…` that is no placeholder, such as `*@first name@*`, cut to size; null if there is none. */

@@ -6,7 +6,6 @@ import type { NotifLimit, Recurrence } from './campaign-body.ts';
 import type { CampaignType } from './campaign-status.ts';
 import { localMoment } from './local-time.ts';
 
-/** The settings of a campaign that say when it sends. */
 export type SendSchedule = {
   /** Null: at the launch. */
   startDate: Date | null;
@@ -43,7 +42,6 @@ export function scheduleOf({
 /** The launch, or now for a draft; and the time from which the plan begins. */
 type PlanStart = { launchedAt: Date; from: Date };
 
-/** The devices of a zone; null if not counted. */
 export type ZoneDevices = { zone: string; devices: number | null };
 
 type PlannedSend = {
@@ -95,7 +93,6 @@ export function* windowsOf(
   if (at >= from && (endDate === null || at < endDate)) yield { from: at, until: null };
 }
 
-/** Groups devices by zone. Without `adaptTz` all devices are one group, whatever their zone. */
 function groupsOf({ adaptTz, appZone }: SendSchedule, audience: readonly ZoneDevices[]): readonly ZoneDevices[] {
   return adaptTz ? audience : [{ zone: appZone, devices: sumOf(audience) }];
 }
@@ -107,10 +104,8 @@ function sumOf(groups: readonly ZoneDevices[]): number | null {
   );
 }
 
-/** A group's next window, and the following ones. */
 type Head = { group: ZoneDevices; window: SendWindow; windows: Iterator<SendWindow, undefined> };
 
-/** Yields each distinct window once, with its groups. */
 function* inOrder(
   schedule: SendSchedule,
   groups: readonly ZoneDevices[],
@@ -142,17 +137,15 @@ function laterOf(one: Date, other: Date): Date {
 /** A window for sending: from one instant until before another, or exactly at `from` if `until` is null. */
 export type SendWindow = { from: Date; until: Date | null };
 
-/** Returns the first window of `windowsBetween`. */
 export function nextWindow(recurrence: Recurrence, zone: string, after: Date, until: Date): SendWindow | null {
   return windowsBetween(recurrence, zone, after, until).next().value ?? null;
 }
 
 /**
- * Yields the windows of a dynamic campaign in order, on the recurrence's days of the week in `zone` (reference: Dynamic
- * campaign extra fields): with a start only, exactly then; with start and end, between both; with neither, the whole
- * day, of 23 or 25 hours when clocks change. A window under way at `after` begins there, and one that lasts beyond
- * `until` ends there; an exact time may be `after`, not `until`. A time that the clocks skip is the end of the gap; a
- * time that they show twice is the first of both. A period within a gap is left out, and so is a day that a zone skips.
+ * Yields the windows of a dynamic campaign on the recurrence's days in `zone` (reference: Dynamic campaign extra
+ * fields): with a start only, exactly then; with start and end, between both; with neither, the whole day. Windows are
+ * clipped to [`after`, `until`). A time that the clocks skip is the end of the gap; of two, the first. A period within
+ * a gap and a day that a zone skips are left out.
  */
 export function* windowsBetween(
   recurrence: Recurrence,
@@ -161,8 +154,7 @@ export function* windowsBetween(
   until: Date,
 ): Generator<SendWindow, undefined> {
   const clock = zoneClock(zone);
-  // One more day at both ends: when clocks change around midnight, a time may lie on the next day, or a day begin
-  // before its date.
+  // A day more at both ends: around midnight a change of clocks moves times to the next day, or a day's begin.
   const last = dayAt(clock, until.getTime()) + DAY_MS;
   for (let day = dayAt(clock, after.getTime()) - DAY_MS; day <= last; day += DAY_MS) {
     if (!recurrence.day_of_week.includes(new Date(day).getUTCDay())) continue;
@@ -184,7 +176,6 @@ function windowOn(day: number, { start_time: start, end_time: end }: Recurrence,
   return { from, until: end ? instantOf(end) : nextMidnight };
 }
 
-/** Clips a window; null if it lies outside, or is empty. */
 function clip({ from, until: ends }: SendWindow, after: Date, until: Date): SendWindow | null {
   if (ends === null) return from >= after && from < until ? { from, until: null } : null;
   const clipped = { from: from < after ? after : from, until: ends < until ? ends : until };
@@ -199,7 +190,6 @@ export const EXACT_WITHIN_MS = HOUR_MS;
 /** How often the next look is found anew: devices may come to a new zone, and the app's zone may change. */
 const FIND_EVERY_MS = { adaptTz: 600_000, appZone: HOUR_MS };
 
-/** `lookedAt`: the time of the last look; null before the first. */
 type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
 
 /** Returns the window in which a look now sends: an open one, or the last exact time since the last look. */
@@ -216,7 +206,6 @@ export function dueWindow(
   return due;
 }
 
-/** Returns whether messages of a window that has begun may still be sent. */
 function isOpen({ from, until }: SendWindow, now: Date): boolean {
   return until === null ? now.getTime() - from.getTime() <= EXACT_WITHIN_MS : until > now;
 }
@@ -233,7 +222,6 @@ export function nextLookIn(
   return new Date(Math.min(Math.max(next, soonest.getTime()), end.getTime()));
 }
 
-/** Returns when to look next in a zone; null: never again. */
 export function nextLook(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: LookClock): Date | null {
   const from = afterLook(lookedAt, launchedAt);
   const soonest = new Date((lookedAt ?? launchedAt).getTime() + (lookedAt === null ? 0 : LOOK_EVERY_MS));
@@ -251,21 +239,15 @@ function afterLook(lookedAt: Date | null, launchedAt: Date): Date {
   return lookedAt === null ? launchedAt : new Date(lookedAt.getTime() + 1);
 }
 
-/** The state of a person before a look. */
 export type Known = { isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null };
 
-/**
- * Returns whether a person in the audience is notified now (reference: Dynamic campaign extra fields): at an exact time
- * each person once; in a period those who were not in the audience at the last look; in both cases as often as `limit`
- * allows.
- */
+/** Returns whether to notify a person now (reference: Dynamic campaign extra fields); in a period, newcomers only. */
 export function isNotified(known: Known | null, { from, until }: SendWindow, limit: NotifLimit, now: Date): boolean {
   if (known === null) return mayNotify(limit, { count: 0, lastAt: null }, now);
   const isDue = until === null ? known.lastWindow === null || known.lastWindow < from : !known.isMember;
   return isDue && mayNotify(limit, { count: known.notified, lastAt: known.lastNotifiedAt }, now);
 }
 
-/** The notifications that a user got of a campaign. */
 type Notified = { count: number; lastAt: Date | null };
 
 /** Returns whether a user may get another notification: `maximum` in all, `interval` hours after the last. */

@@ -8,14 +8,12 @@ import type { CampaignParams } from './campaign-params.ts';
 export type NewVariant = { name: string; share: number; params: Partial<CampaignParams> };
 export type CampaignVariant = NewVariant & { identifier: string };
 
-/** Returns the message of a variant. */
 export function variantParams(params: CampaignParams, variant: Pick<NewVariant, 'params'>): CampaignParams {
   return { ...params, ...variant.params };
 }
 
 const WHOLE = 100;
 
-/** Returns the errors of variants that don't fit together; none without variants. */
 export function variantsErrors(variants: readonly NewVariant[]): FieldError[] {
   const names = variants.map(({ name }) => name);
   const repeated = names.flatMap((name, index) =>
