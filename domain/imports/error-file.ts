@@ -4,10 +4,8 @@ import { parseRecord, writeRecord } from '../csv/csv-records.ts';
 import { type ImportError, isOfErased } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, type ImportFormat, isOverLimit, ownColumns, wrongColumns } from './import-file.ts';
 
-/** Columns and syntax of the import. */
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;
 
-/** Replacement for bytes that are not UTF-8. */
 const REPLACEMENT = '\uFFFD';
 
 /** Returns the header of an import's error file: the import's own columns, and those of the error. */
@@ -16,11 +14,8 @@ export function errorFileHeader({ columns }: Pick<Columns, 'columns'>): string[]
 }
 
 /**
- * Returns the row of an error file for `error`, with a text for each column of the header; null for an error of the
- * whole file and for a row of an erased person.
- *
- * A record that splits into its columns stands in them, any other one in `original`. A record that was not kept whole
- * is not shown: a corrected part would be imported without its end.
+ * Returns an error file's row; null for an error of the whole file and for an erased person's row. A record that does
+ * not split stands in `original`. One not kept whole is not shown: a corrected part would be imported without its end.
  */
 export function errorFileRow(error: ImportError, format: Columns): string[] | null {
   if (error.line === 0 || isOfErased(error)) return null;
@@ -64,7 +59,6 @@ function isReadable({ errorType }: ImportError): boolean {
   return errorType !== 'PARSING_FAILED' && errorType !== 'FILE_ENCODING';
 }
 
-/** Returns the record's fields, with the error columns of an error file; null if there are none. */
 function readRaw(raw: string, error: ImportError, { hasErrorColumns, delimiter }: Columns): string[] | null {
   if (!hasErrorColumns && !isReadable(error)) return null;
   const record = parseRecord(raw, delimiter);
@@ -77,18 +71,13 @@ function shownFields(record: string[], format: Columns): string[] | null {
   return Array.isArray(fields) && fields.length === format.columns && !isEmpty(fields) ? fields : null;
 }
 
-/** Returns the record; for one of an error file, its original record without the error. */
 function originalText(raw: string, record: string[] | null, format: Columns): string {
   if (!format.hasErrorColumns || !record || !hasAllColumns(record, format)) return raw;
   const own = record.slice(0, format.columns);
   return isEmpty(own) ? record.at(-1)! : writeRecord(own, format.delimiter ?? ',');
 }
 
-/**
- * Returns a row's fields for `checkRow`. With error columns they are the first three or four or, if these are all
- * empty, those of the record in `original`. Refuses a row without either, a wrong number of columns, and a text that
- * was not UTF-8 and is not corrected.
- */
+/** Returns a row's fields for `checkRow`: its own, or else those in `original`. Refuses text that is still damaged. */
 export function rowFields(fields: string[], format: Columns): string[] | RefusedRow {
   if (!format.hasErrorColumns) return fields;
   if (!hasAllColumns(fields, format)) return wrongColumns('the line', fields.length, columnNames(format));
@@ -107,7 +96,6 @@ function originalFields(original: string, format: Columns): string[] | RefusedRo
   return record.length === names.length ? record : wrongColumns('the record in original', record.length, names);
 }
 
-/** Returns the line of the first file that a row of an error file corrects, or null. */
 export function originalLine(fields: readonly string[], format: Columns): number | null {
   if (!format.hasErrorColumns || !hasAllColumns(fields, format)) return null;
   const [, line] = PLACE.exec(fields[format.columns]!) ?? [];

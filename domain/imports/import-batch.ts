@@ -25,11 +25,9 @@ export type OriginalPlace = { line: number; column: number };
 /** Every row of some pieces as a change, an error or an empty cell. */
 export type CheckedRows = {
   rowsIn: number;
-  /** Cells of a table without a value. */
   cellsEmpty: number;
   /** Filled cells of a table in columns without a name; they are not rows. */
   cellsUnnamed: number;
-  /** Changes whose customer id is probably a mistake. */
   suspiciousIds: number;
   changes: AttributeChange[];
   errors: ImportError[];
@@ -53,11 +51,7 @@ export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
   }));
 }
 
-/**
- * Parses pieces and checks their rows by the import's rules; adds the rows that are still to do to their lane's
- * `checked`. All rows of a customer go to one lane, records without a customer to the first. `cutOffAt` is the size of
- * a file whose source broke off: a record that ends there may be incomplete, and fails.
- */
+/** Checks rows still to do, a lane a customer. `cutOffAt`: where a source broke off; a record that ends there fails. */
 export function checkPieces(
   pieces: readonly Piece[],
   rules: Rules,
@@ -84,7 +78,6 @@ function withoutMarkers(fields: string[], marker: string | undefined): string[] 
     : fields;
 }
 
-/** Drops a row's empty fields under columns without a name. */
 function withoutUnnamed<T>(fields: string[] | T, { columns, unnamedColumns = 0, layout }: Rules): string[] | T {
   if (unnamedColumns === 0 || layout !== undefined || !Array.isArray(fields)) return fields;
   const rest = fields.slice(columns);
@@ -131,7 +124,6 @@ function originalPlace(fields: string[], rules: Rules): OriginalPlace | null {
   return line === null ? null : { line, column: originalColumn(fields, rules) };
 }
 
-/** Checks each mapped cell of a table's row as a row of its own. */
 function checkCells(run: Run, index: number, record: string[], rules: Rules, rows: CheckedRows): void {
   const table = tableCells(record, rules.layout!);
   if ('errorType' in table) return addError(rows, recordError(run, index, table));
@@ -178,7 +170,6 @@ function checkFields(fields: string[], rules: Rules) {
   return rules.sorDeleted ? sorDeleted(fields[0]!, fields[1] ?? '') : checkRow(fields, rules);
 }
 
-/** Returns whether a record is the last one of its file and has no line end. */
 function isCutOff(run: Run, index: number, fileBytes: number): boolean {
   return index === run.records - 1 && run.offset + run.ends[index]! === fileBytes;
 }
@@ -206,7 +197,6 @@ export function rowError(
 /** Maximum length of an id that is shown: a longer one is wrong, and would be repeated in each error of its row. */
 const MAX_SHOWN_ID = 1_024;
 
-/** Returns the error of a table's cell, which shows the cell as a row of three columns. */
 function cellError(
   line: number,
   { column, fields }: TableCell,
@@ -223,7 +213,6 @@ function cellError(
   };
 }
 
-/** Errors of rows that could not be split into fields. */
 const UNREAD = new Set<string>(['PARSING_FAILED', 'FILE_ENCODING']);
 
 function recordError(run: Run, index: number, refused: RefusedRow): ImportError {

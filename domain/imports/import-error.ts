@@ -7,7 +7,6 @@ import { INTERNAL_FAILURE, type RunErrorType } from './import-error-type.ts';
 /** The step that refused the row (reference: `source`). `internal`: an error in Millrace ended the import. */
 export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'internal';
 
-/** The error of a row that changed nothing. */
 export type ImportError = {
   /** Physical line of the file on which the record starts; 0 for the file as a whole. */
   line: number;
@@ -23,7 +22,6 @@ export type ImportError = {
   raw: string | null;
   /** For a row of an error file: the line of the first file that it corrects. */
   originalLine: number | null;
-  /** The column that belongs to originalLine. */
   originalColumn?: number;
   /** Replaces customerId and raw if the person is erased. */
   customerHash: Uint8Array | null;
@@ -39,13 +37,11 @@ export function isOfErased({
   return isErased || customerHash !== null;
 }
 
-/** Stages of errors of a file by their type; all others are found while parsing. */
 const STAGE_OF_FILE: Partial<Record<RunErrorType, ImportStage>> = {
   FILE_TRANSFER_ERROR: 'transfer',
   [INTERNAL_FAILURE]: 'internal',
 };
 
-/** Returns an error of the file as a whole. */
 export function fileError(errorType: RunErrorType, message: string): ImportError {
   return {
     line: 0,
@@ -77,7 +73,6 @@ export function refusalError(line: number, raw: string, refusal: RefusedRow, sta
   };
 }
 
-/** Maximum length of a record that is shown whole. */
 const LONGEST_RAW = 1024 ** 2;
 const SAMPLE = 2 * 1024;
 

@@ -26,7 +26,7 @@ export type ImportFormat = {
   columns: 3 | 4;
   /** A corrected error file, whose rows `rowFields` reads. */
   hasErrorColumns: boolean;
-  /** Columns without a name at the end: spreadsheets write one for each column that was ever touched. */
+  /** Spreadsheets write a column without a name for each one that was ever touched. */
   unnamedColumns?: number;
   /** A table whose rows have a cell for each attribute; each cell is read as a row of three columns. */
   layout?: TableLayout;
@@ -48,7 +48,6 @@ export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'co
   return [...(columns === 4 ? V3_COLUMNS : V2_COLUMNS), ...(hasErrorColumns ? ERROR_COLUMNS : [])];
 }
 
-/** Returns the template of an import: its header, and a row for each attribute with customer and value to fill in. */
 export function templateRows(version: ImportVersion, keys: readonly string[]): string[][] {
   const header = version === 'v3' ? V3_COLUMNS : V2_COLUMNS;
   return [[...header], ...keys.map((key) => header.map((name) => (name === 'attribute_key' ? key : '')))];
@@ -59,16 +58,14 @@ export type FileFailure = { errorType: ImportErrorType; message: string };
 /** `hint`: advice about the headers that a file may have. */
 type WrongHeader = { ok: false; hint: string } & FileFailure;
 
-/** `offset` and `line`: start of the records after the header. */
 type Header = { ok: true; format: ImportFormat; offset: number; line: number };
 
 export type HeaderReading = Header | ({ ok: false } & FileFailure);
 
 /**
- * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without case
- * and spaces around them, in a fixed order. A header with action_type makes a v2 call's file v3; in a v3 file without
- * it every line has an empty action. The columns of an error file may follow. With a mapping it is the header of a
- * table, which is read as v3. A failure concerns the whole file.
+ * Reads the header of a file's first piece. Names are compared without case and outer spaces, in a fixed order. A
+ * header with action_type makes a v2 call's file v3; the columns of an error file may follow. With a mapping it is a
+ * table's header, read as v3.
  */
 export function parseHeader(
   first: Piece | undefined,
@@ -123,7 +120,6 @@ function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): Header
   return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`, tableHint(fields, syntax));
 }
 
-/** Returns advice for a table with a column for the customer and one for each attribute. */
 function tableHint(fields: ParsedRecord, { isSheet }: RowSyntax): string {
   const names = Array.isArray(fields) ? fields.map((name) => name.trim()).filter((name) => name !== '') : [];
   const sheet = isSheet ? '. If the rows stand in another sheet, set sheet' : '';
@@ -149,14 +145,12 @@ export function isOverLimit(message: string): boolean {
   return message === BAD_RECORDS.too_long.message || message === BAD_RECORDS.unclosed_quote.message;
 }
 
-/** Returns the error of a record that the splitter set aside. */
 export function badRecordFailure(reason: BadReason): FileFailure {
   return BAD_RECORDS[reason];
 }
 
 const ENCODING_HINT = 'save the file as UTF-8, or name its encoding with the setting encoding, such as windows-1252';
 
-/** Error of the last record of a file, whose quote is never closed. */
 export const UNCLOSED_QUOTE =
   'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file ' +
   'was read';
@@ -177,12 +171,10 @@ const BAD_RECORDS: Record<BadReason, FileFailure> = {
 /** Column mapping of an import: the customer's column, and the attribute's key for each other one. */
 export type ColumnMapping = { customer: string; attributes: Record<string, string> };
 
-/** Maximum number of columns that an import may map. */
 export const MAX_MAPPED_COLUMNS = 1_000;
 
 /** Positions of the mapping's columns in a header; columns count from 1. */
 export type TableLayout = {
-  /** Columns up to the last one with a name. */
   named: number;
   /** Maximum columns of a row: those of the header; in a sheet all, because a value there cannot slip to the right. */
   width: number;
@@ -270,20 +262,17 @@ function sayLacking(lacking: string[], names: string[], isSheet: boolean): strin
   return `the header has no ${lacking.length === 1 ? 'column' : 'columns'} ${sayNames(lacking)}; it has ${sayNames(names)}${hint}`;
 }
 
-/** Lists names of columns, the first hundred. */
 function sayNames(names: string[]): string {
   if (names.length === 0) return 'none';
   const more = names.length > MAX_SHOWN_NAMES ? `, and ${names.length - MAX_SHOWN_NAMES} more` : '';
   return names.slice(0, MAX_SHOWN_NAMES).map(quote).join(', ') + more;
 }
 
-/** Refuses a row (`what`) with the wrong number of columns. */
 export function wrongColumns(what: string, found: number, names: readonly string[]): RefusedRow {
   const message = `${what} has ${found} ${found === 1 ? 'column' : 'columns'} instead of ${names.length} (${names.join()})`;
   return { kind: 'failed', errorType: 'PARSING_FAILED', message };
 }
 
-/** Returns the names of a row's columns, without those of an error file. */
 export function ownColumns({ columns }: Pick<ImportFormat, 'columns'>): string[] {
   return columnNames({ columns, hasErrorColumns: false });
 }

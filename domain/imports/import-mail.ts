@@ -1,7 +1,6 @@
 /** The mail about the end of an import. */
 import { aligned, mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 
-/** Facts about an ended import. */
 export type ImportReport = {
   importId: string;
   jid: string;
@@ -10,9 +9,7 @@ export type ImportReport = {
   dryRun: boolean;
   rows: { read: number; ok: number; ignored: number; failed: number };
   errorsByType: Record<string, number>;
-  /** The end of the file could not be read. */
   hasDefect: boolean;
-  /** The file as a whole could not be imported. */
   hasFileError: boolean;
   startedAt: string;
   endedAt: string;
@@ -21,10 +18,7 @@ export type ImportReport = {
   link: string;
 };
 
-/**
- * Returns the mail about an import's end: identifiers, counts and a link. It contains nothing that somebody else chose:
- * no content of the file, because a mail cannot be erased, no name and no message of a source.
- */
+/** Returns identifiers, counts and a link; no content of the file and no name, because a mail cannot be erased. */
 export function importMail(report: ImportReport): { subject: string; text: string } {
   const title =
     `${report.dryRun ? 'Dry run of import' : 'Import'} ${oneLine(report.importId, MAX_NAME)} ` +

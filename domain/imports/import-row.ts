@@ -22,17 +22,13 @@ import type { DateRule, Decimal } from '../csv/table-format.ts';
 import { quote } from '../text/text-limits.ts';
 import { type ImportFormat, ownColumns, wrongColumns } from './import-file.ts';
 
-/** Rules for checking rows, the same for a whole import. */
 export type RowContext = ImportFormat & AttributeRules;
 
 /**
- * Checks a row of an import (reference: Feeding attribute values, Batch CSV import). The first error counts, in this
- * order: number of columns, customer id, key empty or too long, unknown key (ignored, all others fail), attribute or
- * SoR disabled, action, value.
- *
- * v2: every line replaces; a Set's line is its new full state, and one without an element empties it.
- * v3: an empty action is UPSERT. ADD, UPSERT and REMOVE replace a scalar, DEL removes it. On a Set, ADD, REMOVE and
- * UPSERT take several elements between `;`. DEL ignores the value; for the others an empty value is EMPTY_VALUE.
+ * Checks a row (reference: Feeding attribute values, Batch CSV import). The first error counts: columns, customer id,
+ * key, unknown key (ignored, all others fail), attribute or SoR disabled, action, value. In v2 every line replaces; a
+ * Set's line without an element empties it. In v3 ADD, UPSERT and REMOVE replace a scalar, DEL removes it and ignores
+ * the value; an empty value is EMPTY_VALUE for the others.
  */
 export function checkRow(fields: readonly string[], context: RowContext): RowOutcome {
   if (fields.length !== context.columns) return wrongColumns('the line', fields.length, ownColumns(context));

@@ -8,7 +8,6 @@ export type KeptLimits = { bytesPerSor: number; bytesPerEntity: number };
 export type Kept = { bytes: number; freesAt: Date | null; underWay?: number };
 export type KeptFiles = { ofSor: Kept; ofEntity: Kept };
 
-/** Seconds until the next look if none of the imports has ended. */
 const RETRY_SECONDS = 60;
 
 /** Refuses `more` bytes beyond a limit with 429, not 413: the file may be small, and fits once others are gone. */

@@ -1,6 +1,5 @@
 import type { GzipDefect } from '../core/gunzip.ts';
 
-/** Defects of a gzip file as an import shows them. */
 export const SOURCE_DEFECTS: Record<Exclude<GzipDefect, 'too_large'>, string> = {
   cut_off: 'the gzip file is cut off: its end is missing',
   corrupt: 'the gzip file is corrupt: its checksum, its length or what it holds is wrong',
