@@ -3,7 +3,6 @@ import type { ScalarType, ScalarValue } from './attribute-value.ts';
 import type { CustomerType } from './customer-id.ts';
 import type { SetOperation } from './set-actions.ts';
 
-/** The customer and attribute of a value. */
 export type ValueKey = { customerType: CustomerType; customerId: string; attributeId: number };
 
 /** A checked row that is ready to be merged; `line` names it in errors. */
@@ -12,7 +11,6 @@ export type AttributeChange = ScalarChange | SetChange;
 /** The time of a change, unless the whole merge has one time. `isTrait`: the change comes from an SDK. */
 export type SaidChange = { saidAt?: Date; isTrait?: boolean };
 
-/** A change of a scalar; null removes the value. */
 export type ScalarChange = ValueKey &
   SaidChange & {
     kind: 'value';
@@ -23,7 +21,6 @@ export type ScalarChange = ValueKey &
 
 export type SetChange = ValueKey & SetOperation & SaidChange & { kind: 'set' };
 
-/** A key's Set operations in the order of their lines. */
 export type FoldedSet = ValueKey & { operations: (SetOperation & SaidChange)[] };
 
 /** Collects the Set operations of each key: all of them, because the effect of an ADD depends on the stored Set. */

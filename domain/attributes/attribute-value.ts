@@ -19,12 +19,7 @@ type ValueErrorType = 'EMPTY_VALUE' | 'INVALID_VALUE' | 'TOO_LONG_VALUE' | 'TOO_
 export type ValueFailure = { ok: false; errorType: ValueErrorType; message: string };
 export type ParsedValue<T> = { ok: true; value: T } | ValueFailure;
 
-/**
- * Reads the text of a CSV field as a value of `type`. Nothing is trimmed. Booleans are `true` and `false`, also in
- * upper case as spreadsheets write them. A String has at most 256 Unicode code points and no NUL. `;` separates the
- * elements of a Set; empty elements are dropped and repeated ones keep their first position. Returns EMPTY_VALUE for a
- * text without a value or a Set of separators alone; the caller decides what that means.
- */
+/** Reads a CSV field; nothing is trimmed. Drops empty elements of a Set. EMPTY_VALUE: no text, or separators alone. */
 export function parseAttributeValue(type: 'Set', text: string): ParsedValue<string[]>;
 export function parseAttributeValue(type: ScalarType, text: string): ParsedValue<ScalarValue>;
 export function parseAttributeValue(type: ValueType, text: string): ParsedValue<ScalarValue | string[]> {

@@ -7,11 +7,7 @@ export const CUSTOMER_TYPES = ['user_id', 'device_id'] as const;
 export type CustomerType = (typeof CUSTOMER_TYPES)[number];
 
 const CONTROL = /\p{Cc}/u; // C0, DEL and C1
-/**
- * Invisible characters: those that Unicode calls ignorable (soft hyphen, zero-width spaces and joiners, direction
- * marks, fillers, tags) and annotation marks. Excluded are characters that change the one before them: variants of an
- * emoji, keycap, ideograph or Mongolian letter, and the tags of a flag.
- */
+/** Invisible characters that change none before them: emoji variants, keycaps and the tags of a flag stay allowed. */
 const INVISIBLE = new RegExp(
   [
     '(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]',

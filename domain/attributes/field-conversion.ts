@@ -7,9 +7,7 @@ import { quote } from '../text/text-limits.ts';
 import { jsonText, sayType } from './json-value.ts';
 import { type NumberConversion, numberReader } from './number-conversion.ts';
 
-/** Conversion of a field's value. */
 export type Conversion =
-  /** Writes arrays and objects as JSON. */
   | { as: 'string' }
   | NumberConversion
   /** Words for each, case-insensitive; by default those of `TRUE` and `FALSE`. */
@@ -89,7 +87,6 @@ function toBoolean({ true: yes = TRUE, false: no = FALSE }: Extract<Conversion, 
   };
 }
 
-/** Returns a boolean's word in the form in which words are compared. */
 export function foldWord(word: string): string {
   return word.trim().toLowerCase();
 }
@@ -120,12 +117,7 @@ function toSet({ separator = ';' }: Extract<Conversion, { as: 'set' }>): TextCon
 /** `format`: Luxon's tokens, `unix` (seconds) or `unix_ms`; `zone`: an IANA name, by default UTC. */
 type DateConversion = { as: 'date' | 'datetime'; format?: string; zone?: string };
 
-/**
- * Returns a reader of texts into YYYY-MM-DD, or ISO in UTC with milliseconds; smaller units are cut. `zone` applies to
- * times without a zone, and decides the day when a time becomes a date. A date becomes the midnight at which it begins
- * in the zone. A local time that occurs twice means the first; a skipped one is read with the offset from before.
- * Returns undefined for any other text.
- */
+/** Returns a reader. A local time that occurs twice is the first; a skipped one is read with the offset from before. */
 function dateReader({ as, format, zone }: DateConversion): (text: string) => string | undefined {
   const read = timeReader(format);
   const written = as === 'date' ? dayIn : datetimeIn;
@@ -136,7 +128,6 @@ function dateReader({ as, format, zone }: DateConversion): (text: string) => str
   };
 }
 
-/** Returns the expected form of a date, for error messages. */
 function sayExpectedDate({ as, format }: DateConversion): string {
   switch (format) {
     case undefined:
@@ -227,7 +218,6 @@ function unitsOf(format: string): string[] {
   return tokensOf(format).flatMap((token) => UNITS[token[0] ?? ''] ?? []);
 }
 
-/** Returns a format's tokens, with '' for the texts between them. */
 function tokensOf(format: string): string[] {
   return DateTime.fromFormatExplain('', format).tokens.map(({ literal, val }) => (literal ? '' : val));
 }
@@ -292,11 +282,7 @@ function ambiguousTokens(format: string): string | undefined {
 const SAMPLE = [1987, 11, 23, 16, 25, 36, 700] as const;
 const BEGINNING = [0, 1, 1, 0, 0, 0, 0];
 
-/**
- * Returns what is wrong with a format, or undefined. A format must contain the year, each unit at most once (else
- * reading may never end), clear ends of its numbers, and must read what it writes. It may leave out smaller units, but
- * none in between. For tokens of another library, the message suggests Luxon's.
- */
+/** Returns the error of a format. It must have the year, and each unit at most once, else reading may never end. */
 export function formatError(format: string): string | undefined {
   const error = ownError(format);
   if (error === undefined || format.length > LONGEST_FORMAT) return error;
@@ -334,7 +320,6 @@ function sampleError(format: string): string | undefined {
   return `reads ${written} as ${read.toISO({ includeOffset: false })}: something is missing`;
 }
 
-/** Luxon's tokens for those of C's strftime. */
 const STRFTIME: Record<string, string> = {
   Y: 'yyyy',
   y: 'yy',

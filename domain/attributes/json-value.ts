@@ -16,7 +16,6 @@ export function scalarText(type: ScalarType, value: unknown): string | undefined
   return type === 'Boolean' && typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** Returns a text, a number or a Boolean as text. */
 export function elementText(value: unknown): string | undefined {
   return textOf(value) ?? scalarText('Boolean', value);
 }

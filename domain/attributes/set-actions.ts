@@ -9,7 +9,6 @@ export type Action = (typeof ACTIONS)[number];
 /** A point in time in the caller's own form, compared for equality only. */
 export type Instant = string | number;
 
-/** One line's action on a Set; DEL ignores `elements`. */
 export type SetOperation = { action: Action; elements: readonly string[]; line: number };
 
 export type StoredElement = { element: string; since: Instant };
@@ -23,9 +22,9 @@ export type SetOutcome = {
 };
 
 /**
- * Applies operations to a stored Set in the order of the file. ADD and UPSERT keep the time of an element that is there
- * already. An element that is removed and added again gets `now`, so that the outcome does not depend on how operations
- * are split into batches. An ADD or UPSERT that would leave over 1,000 elements fails alone and as a whole.
+ * Applies operations in the order of the file. ADD and UPSERT keep the time of an element already there; one removed
+ * and added again gets `now`, so that the outcome does not depend on batches. An operation that would leave over 1,000
+ * elements fails as a whole.
  */
 export function applySetOperations(
   stored: readonly StoredElement[],

@@ -52,7 +52,6 @@ export function refused(errorType: ImportErrorType, message: string, customerId?
   return row;
 }
 
-/** Returns the refusal of a row whose SoR is deleted. */
 export function sorDeleted(customerId?: string, key?: string): RefusedRow {
   return refused('EMPTY_SOR', 'the System of Record was deleted after this was accepted', customerId, key);
 }
@@ -64,7 +63,6 @@ export function findAttribute(customerId: string, key: string, rules: AttributeR
   return findAttributeOf(customerId, key, rules);
 }
 
-/** Does the same for a customer id that is already checked. */
 export function findAttributeOf(
   customerId: string,
   key: string,

@@ -1,7 +1,6 @@
 import { parseAttributeValue, type ScalarType, type ValueType } from './attribute-value.ts';
 import { elementText, scalarText } from './json-value.ts';
 
-/** Types that an attribute may have had before it became a String. */
 export type WidenedFrom = Exclude<ScalarType, 'String'>;
 
 /** Returns whether a value turns an attribute of guessed type into a String; a Set stays a Set. */
