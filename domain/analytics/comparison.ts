@@ -7,7 +7,6 @@ import { readNumber } from '../text/number-value.ts';
 import { sayUnknown } from '../text/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../text/text-limits.ts';
 
-/** The types that filters compare. A version is a text that compares by its numbers. */
 export type ComparedType = ValueType | 'Version';
 
 type ComparisonOperator =
@@ -29,7 +28,6 @@ type ComparisonOperator =
 /** A comparison: the filter finds people with such a value, or with `isNegated` all others. */
 export type Comparison = { type: ComparedType; operator: ComparisonOperator; isNegated: boolean; values: string[] };
 
-/** Operators that find the people another operator does not find. */
 const NEGATIONS: Record<string, ComparisonOperator> = {
   is_not_set: 'is_set',
   is_not: 'is',
@@ -77,11 +75,7 @@ function valueCount(operator: ComparisonOperator): { min: number; max: number } 
 
 type ComparisonError = { element: string; message: string };
 
-/**
- * Reads the values of a comparison, or returns the error, by the member of the filter. After erasures removed
- * `valuesErased` values there may be none. A stored filter may hold a placeholder of an earlier erasure, which equals
- * no person's value.
- */
+/** Reads a comparison's values, or returns the error. `valuesErased`: number of values that erasures removed. */
 export function readComparison(
   type: ComparedType,
   given: string,
@@ -149,10 +143,7 @@ function readDays(text: string): Read {
 
 const MAX_VERSION_CHARS = 100;
 
-/**
- * Returns the numbers of a version: the first run of digits and points, so 2.10 is above 2.9, 2.0 equals 2, and
- * 2.10.0-beta3 counts as 2.10. Null if there is none.
- */
+/** Returns the numbers of the first run of digits and points: 2.10 is above 2.9, and 2.10.0-beta3 counts as 2.10. */
 export function versionNumbers(text: string): string[] | null {
   const run = text.length > MAX_VERSION_CHARS ? null : /\d+(?:\.\d+)*/.exec(text);
   if (run === null) return null;
@@ -191,7 +182,6 @@ const DEVICE_FIELD_TYPES = {
 export type DeviceField = keyof typeof DEVICE_FIELD_TYPES;
 export const DEVICE_FIELDS = Object.keys(DEVICE_FIELD_TYPES) as DeviceField[];
 
-/** Returns the type of a field; undefined if there is no such field. */
 export function deviceFieldType(field: string): ComparedType | undefined {
   return Object.hasOwn(DEVICE_FIELD_TYPES, field) ? DEVICE_FIELD_TYPES[field as DeviceField] : undefined;
 }

@@ -41,7 +41,6 @@ export function wholeDays(
   return { from: from === null ? null : new Date(from), until: end === null ? null : new Date(end) };
 }
 
-/** Returns the same number of days, immediately before. */
 export function periodBefore({ from, until }: DayPeriod): DayPeriod {
   return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
 }

@@ -13,9 +13,7 @@ export type Named = {
   funnel(identifier: string): { name: string; steps: readonly FunnelStep[] } | null;
 };
 
-/**
- * Returns the effect of erasures on filters, also through segments and funnels that they name; null if there is none.
- */
+/** Returns the effect of erasures on filters, also through the segments and funnels that they name, or null. */
 export function erasureOf(filters: SegmentFilters, named: Named): Erasure | null {
   let found: Erasure | null = null;
   for (const { path, filter } of eachFilter(filters)) {

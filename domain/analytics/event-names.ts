@@ -2,7 +2,6 @@ import { didYouMean, sayUnknown } from '../text/say-unknown.ts';
 
 const SHOWN_NAMES = 20;
 
-/** Returns the error of an event name that no app has sent; null if it is among `known`. */
 export function eventNameError(name: string, known: ReadonlySet<string>): string | null {
   if (known.has(name)) return null;
   if (known.size === 0) return 'is unknown: the app has sent no event of this log_type yet';

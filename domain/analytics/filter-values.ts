@@ -9,11 +9,9 @@ export type StoredFilters = SegmentFilters | FunnelStep[];
 
 export type FilterValue = {
   on: 'attributes' | 'devices' | 'details';
-  /** The System of Records of an attribute. */
   sor: string | null;
   /** An attribute's key, a device's field, or a member of an event's detail. */
   key: string;
-  /** A number as its text. */
   text: string;
 };
 
@@ -84,9 +82,7 @@ function erasedOf({ values_erased: before = 0 }: { values_erased?: number | unde
 /** Number of characters from which an id, like one with an @, means its person wherever it is compared. */
 const DISTINCTIVE_CHARS = 12;
 
-/**
- * Returns whether a text that equals an id means the person: short texts, such as 25, FR or gold, may mean anything.
- */
+/** Returns whether an equal text means the person: short texts, such as 25, FR or gold, may mean anything. */
 export function isDistinctive(id: string): boolean {
   return id.includes('@') || [...id].length >= DISTINCTIVE_CHARS;
 }

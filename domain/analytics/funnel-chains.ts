@@ -1,21 +1,15 @@
 /** The chains of one person through the steps of a funnel. */
 
-/** The number of steps of a chain, and its maximum time from its start. */
 export type ChainRules = { steps: number; maxMicros: number };
 
 /** A person's completions of a step, in microseconds: the first, the start of its chain, and the last. */
 type Completion = { first: number; start: number; last: number };
 
-/**
- * Follows one person's events in order of time and id. A chain that starts later leaves more time, so for each step
- * only the latest start is kept: this finds every completion that any chain reaches, and the starts never fall along
- * the events.
- */
+/** Follows a person's events in order. Keeps each step's latest start only: a later start leaves more time. */
 export class FunnelChains {
   readonly completions: (Completion | null)[];
   /** By step: the start of the latest chain that completed it. */
   readonly #starts: number[];
-  /** By step: true if an event broke the chains that completed it. */
   readonly #broken: boolean[];
   readonly #maxMicros: number;
 
@@ -26,9 +20,7 @@ export class FunnelChains {
     this.#broken = Array.from({ length: steps }, () => false);
   }
 
-  /**
-   * Follows an event, with a bit for each step that it may complete, and for each step after which it breaks chains.
-   */
+  /** Follows an event: a bit for each step that it may complete, and for each after which it breaks chains. */
   follow(micros: number, stepBits: number, breakBits: number): void {
     // From the last step backwards: an event completes one step of a chain.
     for (let step = this.completions.length - 1; step >= 0; step -= 1) {

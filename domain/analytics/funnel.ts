@@ -18,7 +18,7 @@ export function detailsOf({
   return details.length === 0 && erased > 0 ? null : details;
 }
 
-/** Members of an event's detail with their values. A detail that is a text has the empty key. */
+/** A detail that is a text has the empty key. */
 export type DetailPairs = Record<string, string | number | boolean | null>;
 
 export function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {
@@ -42,14 +42,11 @@ export const MAX_DURATION_SECONDS = 366 * 86_400;
 /** The mode `fast` looks at one person in this many. */
 export const SAMPLED_ONE_IN = 16;
 
-/** An event by app, log type and name, with the steps for which it counts. */
 export type StepEvent = { appId: string; logType: 1 | 2 | 3; name: string; steps: number[]; breaksAfter: number[] };
 
 const LOG_TYPES = [1, 2, 3] as const;
 
-/**
- * Returns each event of a funnel once, with the steps that it may complete, and those after which it breaks a chain.
- */
+/** Returns each event of a funnel once, with the steps that it may complete or after which it breaks a chain. */
 export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonly FunnelExclusion[] = []): StepEvent[] {
   const events = new Map<string, StepEvent>();
   const add = (
@@ -70,7 +67,6 @@ export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonl
   return [...events.values()];
 }
 
-/** For a two-sided interval of 95 % of a normal distribution. */
 const Z_95 = 1.96;
 
 /** Returns the error of a step's count with 95 % certainty, from a sample of one person in `oneIn` (binomial). */

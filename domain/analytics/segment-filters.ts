@@ -3,14 +3,12 @@
 import { DAY_MS } from '../time/durations.ts';
 import type { DetailPairs, MatchName } from './funnel.ts';
 
-/** The filters of a segment, as they are stored; a campaign's are the same. */
 export type SegmentFilters = {
   operator: BlockOperator;
   blocks: FilterBlock[];
   /** If true, an earlier id counts as the id that it became. */
   aliases?: true;
 };
-/** Returns filters that find all people of an app. */
 export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] });
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
 export type BlockOperator = 'and' | 'or';
@@ -79,7 +77,6 @@ export type MessageOutcome = (typeof MESSAGE_OUTCOMES)[number];
 /** The last days in UTC, today included; or the days from one to another, both included. */
 export type FilterPeriod = { last_days: number } | { from: string; till: string };
 
-/** Limits of filters: nested blocks, number of filters, and characters as JSON. */
 const MAX_DEPTH = 5;
 export const MAX_FILTERS = 50;
 export const TOO_MANY_FILTERS = `may have at most ${MAX_FILTERS} filters`;
@@ -108,7 +105,6 @@ function* eachIn({ filters }: FilterBlock, at: string): Generator<{ path: string
   }
 }
 
-/** Returns the error of filters that are too large, or null. */
 export function sizeError(filters: SegmentFilters): string | null {
   if (depthOf(filters.blocks) > MAX_DEPTH) return `may have at most ${MAX_DEPTH} blocks within each other`;
   if ([...eachFilter(filters)].length > MAX_FILTERS) return TOO_MANY_FILTERS;
@@ -121,19 +117,16 @@ function depthOf(elements: readonly (SegmentFilter | FilterBlock)[]): number {
   return Math.max(0, ...elements.map((element) => (isBlock(element) ? 1 + depthOf(element.filters) : 0)));
 }
 
-/** Returns a period as instants, without the end. */
 export function periodOf(period: FilterPeriod, now: Date): { from: Date; until: Date } {
   if ('last_days' in period) return lastDaysOf(period.last_days, now);
   return { from: new Date(period.from), until: new Date(Date.parse(period.till) + DAY_MS) };
 }
 
-/** Returns whole UTC days up to the end of today. */
 export function lastDaysOf(days: number, now: Date): { from: Date; until: Date } {
   const until = Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS;
   return { from: new Date(until - days * DAY_MS), until: new Date(until) };
 }
 
-/** Returns the error of a period, or null. Its days are valid dates. */
 export function periodError({ from, till }: { from: string; till: string }): string | null {
   if (till < from) return `must not be before from, ${from}`;
   const days = (Date.parse(till) - Date.parse(from)) / DAY_MS + 1;

@@ -94,7 +94,6 @@ export const FIELD_FORMS: Readonly<Record<string, string>> = {
   'segments:description': 'segments',
 };
 
-/** Members of a device's segments in lists (reference: Event, session, device, location). */
 export type SegmentMember = 'segment_id' | 'name' | 'description';
 
 const SEGMENT_FORMS: Readonly<Record<string, SegmentMember>> = {
@@ -109,7 +108,6 @@ export function segmentMembers(asked: readonly string[] | undefined): SegmentMem
 
 const OF_DEVICES = ['device_id', 'application_id'] as const;
 
-/** Fields that are always returned, except if events are grouped. */
 const ALWAYS = {
   events: ['event_id'],
   sessions: ['session_id'],
