@@ -12,7 +12,6 @@ export type AuditEntry = {
   subjectKind: (typeof SUBJECT_KINDS)[number];
   /** An identifier of ours, never a customer's. */
   subject?: string | null;
-  /** Hash of the customer concerned, by `Secrets.customerHash`. */
   customerHash?: Buffer | null;
   /** Names and counts, never a customer's values. */
   details?: Record<string, string | number | boolean | null>;

@@ -9,7 +9,6 @@ import type { TokenOwner } from './tokens.ts';
 /** Prefix that distinguishes service tokens from session tokens, for readers and for scanners of leaked secrets. */
 const PREFIX = 'mst_';
 
-/** The last use is written at most once a minute. */
 const NOTED_AFTER = "interval '1 minute'";
 
 export type ServiceToken = Row<

@@ -7,7 +7,6 @@ import { tokenHash } from '../core/secrets.ts';
 
 export type TokenOwner = { userId: number; entityId: number; rights: Right[]; admin: boolean; superadmin: boolean };
 
-/** How long a session of the console lasts without a use, and at most. */
 const SESSION_IDLE = "interval '30 minutes'";
 const SESSION_LENGTH = "interval '12 hours'";
 /** A use within this time of the last one is not written, so a busy token costs no writes. */

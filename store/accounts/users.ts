@@ -47,7 +47,6 @@ export async function insertMembership(tx: Queryable, { userId, entityId, rights
   ]);
 }
 
-/** Returns whether there is a user, so that the first start is over. */
 export async function hasUsers(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>('SELECT EXISTS (SELECT FROM users) AS found');
   return rows[0]!.found;
@@ -106,7 +105,6 @@ export async function listEntityIdsOf(db: Queryable, userId: number): Promise<nu
   return memberships.map(({ entityId }) => entityId);
 }
 
-/** Counts and locks the superadmins until the transaction ends. */
 export async function lockSuperadmins(tx: Queryable): Promise<number> {
   const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');
   return rows.length;

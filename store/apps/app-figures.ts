@@ -6,12 +6,10 @@ import type { Queryable } from '../core/database.ts';
 export type AppFigures = {
   hasUsageData: boolean;
   hasPemFile: boolean;
-  /** The version of the device seen last that has one. */
   lastSdkVersion: string | null;
   downloads: number;
   /** The UTC day on which the newest device was first seen, in seconds since the epoch. */
   downloadsLastReportDay: number | null;
-  /** Number of devices seen in the last 30 days. */
   monthlyActive: number;
 };
 

@@ -6,7 +6,6 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 export type AppGroup = Row<'app_groups', 'id' | 'identifier' | 'name' | 'createdAt'> & {
-  /** Identifiers in order of creation. */
   apps: string[];
 };
 
@@ -18,7 +17,6 @@ const GROUPS = `SELECT g.id, g.identifier, g.name, g.created_at, ARRAY(
 const GROUP_BYTES = `octet_length(r::text)
   + 50 * (SELECT count(*) FROM app_group_members m WHERE m.entity_id = r.entity_id AND m.group_id = r.id)`;
 
-/** Yields groups in pieces, oldest first. */
 export async function* streamAppGroups(db: Queryable, entityId: number): AsyncGenerator<AppGroup[]> {
   const { rows } = await db.query<Row<'app_groups', 'id'>>(
     'SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id',
@@ -48,7 +46,6 @@ export async function lockAppGroup(tx: Queryable, entityId: number, identifier: 
   return findAppGroup(tx, entityId, identifier);
 }
 
-/** Returns the ids of groups by identifier, without unknown ones, and locks these. */
 export async function listAppGroupIds(
   tx: Queryable,
   entityId: number,
@@ -92,17 +89,14 @@ export async function renameAppGroup(tx: Queryable, entityId: number, id: number
   await tx.query('UPDATE app_groups SET name = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, name]);
 }
 
-/** Deletes the group, not its apps. */
 export async function deleteAppGroup(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query('DELETE FROM app_groups WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** Sets the apps of a group. */
 export function updateAppsOfGroup(tx: Queryable, entityId: number, groupId: number, appIds: number[]): Promise<void> {
   return updateMembers(tx, entityId, ['group_id', groupId], ['app_id', appIds]);
 }
 
-/** Sets the groups of an app. */
 export function updateGroupsOfApp(tx: Queryable, entityId: number, appId: number, groupIds: number[]): Promise<void> {
   return updateMembers(tx, entityId, ['app_id', appId], ['group_id', groupIds]);
 }

@@ -11,7 +11,6 @@ import type { Tables } from '../schema.ts';
 
 type Localization = { language: string; original_name: string; name: string; description: string | null };
 export type AppIcon = { thumb: string | null; medium: string | null; large: string | null };
-/** A version in the app's store, as domain/apps/app-statuses.ts reads it. */
 type AppStatus = { cdate: number; state: string; version_number: string };
 
 /**

@@ -6,7 +6,6 @@ import { newIdentifier, type IdentifierKind } from '../core/identifiers.ts';
 
 export type WalletRef = { entityId: number; appId: number };
 
-/** Approximate maximum size of a technical name with a display name. */
 const NAMES_BYTES = 500;
 
 /** Locks an app's data wallet, and the app; false if the app is deleted. */
@@ -88,7 +87,6 @@ type ElementRow = Row<'wallet_elements', 'recipientId' | 'id' | 'technicalName' 
 };
 type PurposeRow = Row<'wallet_purpose_elements', 'elementId' | 'defaultElement'> &
   Row<'wallet_texts', 'identifier' | 'technicalName', { title: Texts }>;
-/** Purposes by an element's id, or by technical name for the default recipient's. */
 type PurposesOf = Map<number | string | null, PurposeRow[]>;
 
 /** Lists the default recipient, then an app's by creation; `address`: an identifier or technical name. */
@@ -171,7 +169,6 @@ function toPurposes(rows: PurposeRow[] = []): WalletElement['purposes'] {
   return rows.map(({ identifier, technicalName, title }) => ({ identifier, technicalName, title }));
 }
 
-/** Inserts a recipient; null if the app has one with that technical name. */
 export async function insertRecipient(
   tx: Queryable,
   entityId: number,
@@ -315,7 +312,6 @@ function toElement({
 
 export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
 
-/** `body`: the text of a legal text, or a description. */
 type WalletText = Row<'wallet_texts', 'id' | 'identifier' | 'technicalName', { title: Texts; body: Texts }>;
 type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
 
@@ -339,7 +335,6 @@ export async function listWalletTexts(
   );
 }
 
-/** Inserts a text; null if the app has one of that kind with that technical name. */
 export async function insertWalletText(
   tx: Queryable,
   entityId: number,

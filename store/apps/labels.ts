@@ -31,7 +31,6 @@ export async function* streamLabels(db: Queryable, entityId: number): AsyncGener
   }
 }
 
-/** Inserts a label; null if the entity has one of that name. */
 export async function insertLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
   return readRow<Label>(
     await tx.query(
@@ -64,7 +63,6 @@ export async function deleteLabel(tx: Queryable, entityId: number, name: string)
   return rowCount === 1;
 }
 
-/** Sets the labels of an object, and creates missing ones. */
 export async function setLabels(
   tx: Queryable,
   entityId: number,

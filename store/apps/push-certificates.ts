@@ -18,7 +18,6 @@ export type PushCertificate = Omit<NewPushCertificate, 'fingerprint' | 'pkeyPem'
 
 const COLUMNS = 'id, identifier, x509_pem, pkey_pem AS sealed_key, subject, uid, not_before, not_after, revoked';
 
-/** Inserts a certificate; null if the app has it already. */
 export async function insertPushCertificate(
   tx: Queryable,
   secrets: Secrets,

@@ -90,10 +90,7 @@ export type PeopleByType = readonly [
 type EntryKey = { at: Instant; id: number };
 type EntryRange = { after: EntryKey; last: EntryKey };
 
-/**
- * Yields ranges of entries, all or those older than `days`, each small enough for one transaction. Each range continues
- * after the last: the front may still hold dead rows.
- */
+/** Yields ranges of entries for a transaction each, after the last range: the front may still hold dead rows. */
 async function* entryRanges(
   db: Database,
   entityId: number,

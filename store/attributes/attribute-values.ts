@@ -4,7 +4,6 @@ import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Codes of `customer_type` in attribute_values. */
 export const CUSTOMER_TYPE_CODE: Record<CustomerType, number> = { user_id: 0, device_id: 1 };
 
 /** A scalar is the database's text (a decimal, YYYY-MM-DD, a string); a datetime is a Date. */
@@ -12,7 +11,6 @@ export type StoredValue = {
   key: string;
   valueType: ValueType;
   value: string | boolean | Date | null;
-  /** Elements of a Set, in the order in which they were added. */
   elements: { value: string; since: Date }[] | null;
   since: Date;
 };

@@ -21,10 +21,7 @@ type ChangeRow = {
   since: string;
 };
 
-/**
- * Returns the log's next customers, at most `limit`, and the position after them, null at the end. An entry whose
- * transaction began before `since` counts if it committed later.
- */
+/** Returns the log's next customers and position. An entry that began before `since` counts if it committed later. */
 async function listChanges(
   tx: Tx,
   entityId: number,

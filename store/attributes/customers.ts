@@ -30,7 +30,6 @@ export async function countCustomers(tx: Tx, entityId: number, filter: CustomerF
   return rows[0]!.count;
 }
 
-/** Lists customers in the order of the primary key, behind `after`, without the first `offset`. */
 export async function listCustomers(
   tx: Tx,
   entityId: number,

@@ -28,7 +28,6 @@ const ROWS_OF_A_CUSTOMER = 4;
 
 const PORTION = 500;
 
-/** Input of a merge: scalars as COPY text in the order of their lines, Sets folded. */
 export type PreparedChanges = StagedScalars & {
   sets: readonly FoldedSet[];
   changes: () => Promise<readonly AttributeChange[]>;
@@ -222,7 +221,6 @@ async function mergePortion(
   return refusals;
 }
 
-/** Returns the remaining operations, and the later of their latest time and the stored Set's. */
 function leaveOutOlder(
   operations: readonly (SetOperation & SaidChange)[],
   storedAt: Date | null,
@@ -272,7 +270,6 @@ function stagedLine({ customerId, customerType, attributeId, line, valueType, sa
  */
 export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number>; isCorrection?: boolean };
 
-/** SQL: whether SDK calls, which may come late, bring values of the SoR. */
 const TAKES_TRAITS = `EXISTS (
   SELECT FROM systems_of_records o WHERE o.entity_id = $1 AND o.id = $2 AND (o.type = 'app' OR o.type = 'global' AND EXISTS (
     SELECT FROM systems_of_records a WHERE a.entity_id = $1 AND a.type = 'app')))`;

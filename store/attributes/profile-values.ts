@@ -126,10 +126,7 @@ const KEYS = `(
   FROM unnest($3::text[], $4::smallint[], $5::timestamptz[]) WITH ORDINALITY AS keys (customer_id, customer_type, since, ordinal)
   OFFSET 0) k`;
 
-/**
- * Reads a range of the primary key for each customer and SoR. OFFSET 0 forces this: before the first ANALYZE the
- * planner takes the table for small, and would compare each value with each customer.
- */
+/** Reads a key range for each customer and SoR: without OFFSET 0 a planner without statistics compares all values. */
 const OF_EACH_SOR = `selected s CROSS JOIN LATERAL (
   SELECT * FROM attribute_values
   WHERE entity_id = k.entity_id AND sor_id = s.sor_id AND customer_id = k.customer_id AND customer_type = k.customer_type

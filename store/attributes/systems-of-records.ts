@@ -13,7 +13,6 @@ export type SystemOfRecord = Row<
   'systems_of_records',
   'id' | 'identifier' | 'name' | 'type' | 'disabled' | 'revision' | 'updatedAt',
   {
-    /** The app of an SDK's SoR. */
     appId: number | null;
   }
 >;

@@ -44,7 +44,6 @@ export async function updateLeft(
   return rowCount!;
 }
 
-/** Inserts or updates members. */
 export async function upsertMembers(
   tx: Queryable,
   entityId: number,
@@ -69,7 +68,6 @@ export async function upsertMembers(
   );
 }
 
-/** Deletes some members of a campaign that is over, and returns how many. */
 export async function deleteCampaignMembers(
   tx: Queryable,
   entityId: number,
@@ -84,7 +82,6 @@ export async function deleteCampaignMembers(
   return rowCount!;
 }
 
-/** Stores the time of a look, and of the next one. */
 export async function updateLookedAt(
   tx: Queryable,
   entityId: number,
@@ -97,7 +94,6 @@ export async function updateLookedAt(
   );
 }
 
-/** Stores the time of the next look. */
 export async function updateNextLookAt(tx: Queryable, entityId: number, sendId: number, next: Date): Promise<void> {
   await tx.query('UPDATE sends SET next_look_at = $3 WHERE entity_id = $1 AND id = $2', [entityId, sendId, next]);
 }

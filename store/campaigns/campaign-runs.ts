@@ -6,7 +6,6 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Campaign } from './campaigns.ts';
 
-/** Inserts the send of a launched campaign, under the campaign's identifier. */
 export async function insertCampaignRun(
   tx: Tx,
   entityId: number,
@@ -38,7 +37,6 @@ export async function listDeviceZones(db: Queryable, entityId: number, appId: nu
   );
 }
 
-/** SQL for a send of campaign `c` that has not ended. */
 const OPEN_SEND = `EXISTS (
   SELECT FROM send_campaigns l JOIN sends s ON s.entity_id = l.entity_id AND s.id = l.send_id
   WHERE l.entity_id = c.entity_id AND l.campaign_id = c.id AND s.state IN ('accepted', 'running'))`;
@@ -85,7 +83,6 @@ export async function raiseAudienceRound(tx: Tx, entityId: number, jobId: number
   return row!.audienceRound;
 }
 
-/** Marks the audience of a run as complete; its campaign sends now. */
 export async function endAudience(
   tx: Tx,
   entityId: number,

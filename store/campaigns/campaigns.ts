@@ -168,7 +168,6 @@ export async function launchCampaign(tx: Queryable, entityId: number, id: number
   );
 }
 
-/** Finds a campaign by its identifier or its `campaign_api_identifier`. */
 export async function findCampaignByKey(db: Queryable, entityId: number, key: string): Promise<Campaign | null> {
   return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));
 }

@@ -11,7 +11,6 @@ export type Row<
 export const columnName = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const camelName = (column: string) => column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Returns rows with columns in camel case; all rows of a result have the same columns. */
 function camelRows<Columns>(rows: object[]): Columns[] {
   const names = Object.keys(rows[0] ?? {}).map((column) => [column, camelName(column)] as const);
   return rows.map((row) => {
@@ -31,7 +30,6 @@ export function readRows<Columns, T>({ rows }: Result, convert?: (columns: Colum
   return convert ? named.map((row) => convert(row)) : named;
 }
 
-/** Returns the only row; null if there is none. */
 export function readRow<T>(result: Result): T | null;
 export function readRow<Columns, T>(result: Result, convert: (columns: Columns) => T): T | null;
 export function readRow<Columns, T>({ rows: [row] }: Result, convert?: (columns: Columns) => T): Columns | T | null {

@@ -1,9 +1,6 @@
 import type { Queryable } from './database.ts';
 
-/**
- * SQL for the moment before which all rows with `received_at` are committed: readers of changes continue from it. A
- * write transaction ends within 30 s (database.ts); one that is late shows in pg_stat_activity.
- */
+/** SQL for the moment before which all rows with `received_at` are committed: write transactions end within 30 s. */
 export const COMPLETE_UNTIL = `least(now() - interval '30 seconds', (
   SELECT min(xact_start) FROM pg_stat_activity
   WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()))`;

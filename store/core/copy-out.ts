@@ -38,7 +38,6 @@ export function copyOut(session: Tx, statement: string): CopiedOut {
   };
 }
 
-/** Ends the session without waiting for its statement. */
 function endNow(session: Tx): void {
   (session as Tx & { end(): Promise<void> }).end().catch(() => {});
 }

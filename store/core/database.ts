@@ -25,7 +25,6 @@ const types: pg.CustomTypesConfig = {
 export type DatabaseOptions = {
   url: string;
   max?: number;
-  /** Shown in pg_stat_activity. */
   name?: string;
   onError?: (error: Error) => void;
 };

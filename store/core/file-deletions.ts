@@ -2,10 +2,7 @@ import { readRows, type Row } from './camel-row.ts';
 import type { Database, Queryable } from './database.ts';
 import type { Files } from './files.ts';
 
-/**
- * Files without a row: noted with the row's removal, deleted after its commit. After a kill in between, a repeat or the
- * sweep deletes the file. A noted key is never written again.
- */
+/** Files whose row is gone: deleted after the commit, by a repeat or the sweep. A noted key is never written again. */
 type FileDependencies = { db: Database; files: Files; boundary?: (name: string) => void };
 
 /** Notes files for deletion; returns how many were not noted before. */

@@ -12,7 +12,6 @@ export type Files = {
   size(key: string): Promise<number | null>;
   /** Ignores an unknown key. */
   delete(key: string): Promise<void>;
-  /** Lists files whose keys begin with `prefix`, unordered. */
   list(prefix: string): AsyncIterable<StoredFile>;
   /** Removes unfinished files of a crashed `put` that is certainly over. */
   deleteUnfinished(now: Date): Promise<void>;

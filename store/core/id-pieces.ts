@@ -1,6 +1,5 @@
 import type { Queryable } from './database.ts';
 
-/** Size after which a piece ends; its last row may exceed it. */
 const PIECE_BYTES = 2 ** 20;
 const PIECE_ROWS = 500;
 

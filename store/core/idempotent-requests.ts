@@ -12,7 +12,6 @@ export type KeyHolder = { keyHash: Buffer; holder: string };
 /** `body`: null if it holds secrets; `identifier` then names the created object. */
 export type KeptReply = { status: number; body: string | null; identifier: string | null };
 
-/** The request that a key belongs to; `reply` is null while it runs. */
 export type EarlierRequest = { fingerprint: Buffer; reply: KeptReply | null };
 
 /**

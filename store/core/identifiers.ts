@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LENGTH = 20;
 
-/** Readable prefix of an identifier: `imp_4fK…`. */
 export type IdentifierKind =
   | 'api'
   | 'app'

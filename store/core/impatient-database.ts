@@ -38,7 +38,6 @@ async function sessionOf(db: Database, withinMs: number): Promise<Tx> {
     (late) => late.release(),
     () => {},
   );
-  // The pool's own message.
   throw new Error('timeout exceeded when trying to connect');
 }
 

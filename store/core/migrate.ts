@@ -67,7 +67,6 @@ async function listApplied(session: Tx): Promise<Set<string>> {
   return new Set(rows.map(({ file }) => file));
 }
 
-/** Brings a database of the old migrations to the squashed ones, in one transaction (migrations/take-over.sql). */
 async function takeOver(session: Tx, known: Set<string>, files: string[]): Promise<void> {
   const [, ...parts] = (await readFile(new URL(TAKE_OVER, FOLDER), 'utf8')).split(/^-- (\d{4}_[a-z_]+\.sql)$/m);
   const names = parts.filter((_, index) => index % 2 === 0);

@@ -6,10 +6,7 @@ import type { Database, Tx } from './database.ts';
 const RUNNING_LOCK = 5_717_023_444;
 const AGAIN_AFTER_MS = 1_000;
 
-/**
- * Marks this process as running until the result is called, by a lock of a session, replaced if broken. Refuses while
- * `haveAlone` runs.
- */
+/** Marks this process as running until the result is called, by a session's lock. Refuses while `haveAlone` runs. */
 export async function sayRunning(db: Database): Promise<() => void> {
   const ending = new AbortController();
   let session: Tx | null = null;

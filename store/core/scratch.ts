@@ -6,7 +6,6 @@ import { makeFolder, makeFolderSync } from './make-folder.ts';
 
 /** Scratch area of a data folder: `<process>/<entity>/<step>-<random>`. A process locks its folder while it lives. */
 export type Scratch = {
-  /** Returns the folder of an entity in this process, in which each step makes and removes its own. */
   folderOf(entityId: number): string;
   /** Runs `work` in a new folder, and removes it. All writes must end before `work` does. */
   withFolder<T>(entityId: number, step: string, work: (folder: string) => Promise<T>): Promise<T>;
@@ -30,7 +29,6 @@ type ScratchOptions = {
   onError(error: unknown): void;
 };
 
-/** Makes this process's folder, and removes those of dead processes. */
 export async function openScratch(area: string, { process, onError }: ScratchOptions): Promise<Scratch> {
   const root = resolve(area);
   const own = join(root, process);

@@ -36,7 +36,6 @@ export function tokenHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Reads or draws the server's keys, wrapped by `secretKey` (32 bytes) in database and file store. */
 export async function openSecrets(db: Database, files: Files, secretKey: Buffer): Promise<Secrets> {
   return makeSecrets(
     await write(db, async (tx) => {
@@ -96,7 +95,6 @@ function cellName({ table, column, entityId, row }: SealedCell): string {
 /** PKCS#8 prefix of an Ed25519 private key of 32 bytes (RFC 8410). */
 const PKCS8_START = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** A public key as published. Its id is its thumbprint, so it is unique. */
 type PublishedKey = SigningKey & { use: 'sig'; alg: 'EdDSA' };
 
 type Signer = {

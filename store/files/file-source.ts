@@ -7,10 +7,8 @@ export type FileSource<Query> = {
   columns: readonly string[];
   numbers: readonly string[];
   columnsOf?(query: Query): readonly string[];
-  /** Yields rows in order, in batches of bounded size. */
   rows(db: Database, entityId: number, query: Query): AsyncIterable<readonly (readonly Cell[])[]>;
   /** Yields the same rows as CSV that Postgres writes, which is several times as fast. */
   csv?(db: Database, entityId: number, query: Query): AsyncIterable<CsvPiece>;
-  /** Delimiter of CSV, by default a comma. */
   delimiter?: ';';
 };

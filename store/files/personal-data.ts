@@ -108,10 +108,7 @@ export const files = filesOfPeople({
 
 export const filesData: PersonalDataLocation[] = [fileJobs, files];
 
-/**
- * Notes a file for deletion, and has its job begin again, or follow a running one of the same request. Leaves jobs that
- * failed or were requested with an erased id.
- */
+/** Notes a file for deletion; its job begins again or follows another, unless it failed or names an erased id. */
 async function resetFile(
   tx: Tx,
   { erasure, tally }: LocationDependencies,
@@ -243,7 +240,6 @@ function usersIn(cell: string): string[] {
   }
 }
 
-/** Returns whether a name stands in a file, which is searched piece by piece as Latin-1. */
 async function holdsName(stored: Files, key: string, search: Search | null): Promise<boolean> {
   if (search === null || (await stored.size(key)) === null) return false;
   const { find, overlap } = search;

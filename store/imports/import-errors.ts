@@ -9,7 +9,6 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
 export type StoredImportError = ImportError & {
   happenedAt: Date;
-  /** The import that brought the row after all. */
   redrivenBy: string | null;
 };
 
@@ -170,7 +169,6 @@ export async function findFileError(db: Queryable, entityId: number, importId: n
   return rows[0]?.message ?? null;
 }
 
-/** A settled error: a re-drive has brought the row, or the person is erased. */
 const IS_SETTLED = '(redriven_by IS NOT NULL OR is_erased)';
 
 /** SQL for the number of settled rows of a job, without line 0 (the file). Uses the index import_errors_settled. */

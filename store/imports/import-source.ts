@@ -22,7 +22,6 @@ export function sealSource(
   };
 }
 
-/** Returns the source of an import whose file this generation must fetch; else null. */
 export async function findImportSource(
   db: Queryable,
   secrets: Secrets,

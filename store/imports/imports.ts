@@ -56,14 +56,12 @@ export type Import = RowCounts &
       fileSettings: ImportFileSettings;
       /** Null until the file's beginning is read: it is stored decompressed as it came, then as CSV in UTF-8. */
       fileFormat: ImportFileFormat | null;
-      /** Names of a table's columns; null: a file of rows. */
       columnMapping: ColumnMapping | null;
       /** Positions of these columns in the header; null until it is read. */
       tableLayout: TableLayout | null;
       similarIdLines: SimilarLine[] | null;
     }
   > & {
-    /** Null until it is fetched. */
     file: PinnedFile | null;
     /** Cells without a value among the ignored rows. */
     cellsEmpty: number;
@@ -91,7 +89,6 @@ type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> &
   Omit<PinnedFile, 'fileKey'> &
   Row<'imports', 'fileKey'> & { laneErrors: ErrorCounts[] };
 
-/** SQL: imports with the totals of their lanes. */
 const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
   SELECT min(next_offset) AS next_offset, min(next_line) AS next_line, sum(rows_in)::bigint AS rows_in,
     sum(rows_ok)::bigint AS rows_ok, sum(cells_empty)::bigint AS cells_empty,
@@ -251,7 +248,6 @@ export async function listRedrives(db: Queryable, entityId: number, id: number):
   );
 }
 
-/** Claims the import as `claimJob` does. Returns the generation for its steps, and whether its file is stored. */
 export async function claimImport(
   db: Queryable,
   entityId: number,

@@ -282,7 +282,6 @@ function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter
   return Array.isArray(record) ? record.some((inner) => ids.has(inner)) : standsIn(field, ids);
 }
 
-/** Returns whether an id stands as a whole word in a text that is no CSV. */
 function standsIn(text: string, ids: ReadonlySet<string>): boolean {
   return [...ids].some((id) => {
     const escaped = id.replaceAll(/[^\p{L}\p{N}_]/gu, (mark) =>

@@ -22,7 +22,6 @@ export type PinOptions = {
   decompressedBytes: number;
   /** Stops between two pieces of decompressed output, with the signal's reason. */
   signal?: AbortSignal;
-  /** Called before each piece is stored; may refuse it. */
   onStore?: (bytes: number) => void;
 };
 

@@ -2,7 +2,6 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Files, StoredFile } from '../core/files.ts';
 
-/** Number of keys that one query looks up; it scans the imports once. */
 const KEYS_AT_ONCE = 1_000;
 
 /** Yields pinned files without an import: a process died between storing the file and inserting the import. */

@@ -39,7 +39,6 @@ export type NewAttempt = {
 
 const IDS_OF_A_NUMBER = 100;
 
-/** Draws rising ids of new attempts, and returns the time of the transaction as Postgres writes it. */
 export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: number[]; now: string }> {
   const { rows } = await tx.query<{ first: number; now: string }>(
     `SELECT nextval('attempt_ids') AS first, now()::text AS now FROM generate_series(1, $1)`,
@@ -225,7 +224,7 @@ export async function listQuietSends(
   }));
 }
 
-/** Returns whether attempts are marked as sending: between two chunks they are of a worker thought lost. */
+/** Attempts marked as sending between two chunks are of a worker thought lost. */
 export async function hasSending(db: Queryable, entityId: number, sendId: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'sending' LIMIT 1`,
@@ -305,10 +304,7 @@ export async function settleInterrupted(tx: Queryable, entityId: number, sendId:
   );
 }
 
-/**
- * Cancels waiting attempts, and unshown in-app messages, of a send's ended campaigns. A push that left stays. Uses the
- * indexes attempts_open and attempts_by_inapp_end.
- */
+/** Cancels what a send's ended campaigns have not shown or sent. Uses attempts_open and attempts_by_inapp_end. */
 export async function cancelWaiting(
   tx: Queryable,
   entityId: number,

@@ -45,7 +45,6 @@ export async function listAppsDelivering(db: Queryable, entityId: number, connec
   return rows.map(({ name }) => name);
 }
 
-/** Lists the deliveries that don't wait for another try. */
 export async function listOutcomeDeliveries(db: Queryable, entityId: number): Promise<OutcomeDelivery[]> {
   return readRows<OutcomeDelivery>(
     await db.query(

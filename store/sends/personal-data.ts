@@ -22,10 +22,7 @@ const sendMessages = rowsOfPeople({
   emptied: `user_id = NULL, user_hash = ${HASH_OF_USER}, vars = NULL`,
 });
 
-/**
- * The rows stay without the person, for a campaign's counts; waiting ones are not sent. Uses the indexes
- * attempts_by_user and attempts_by_device.
- */
+/** The rows stay without the person, for counts; none is sent. Uses attempts_by_user and attempts_by_device. */
 export const attempts = rowsOfPeople({
   name: 'attempts',
   key: 'campaign_id, id',

@@ -22,7 +22,7 @@ export type StoredVapidKeys = { publicKey: string; privateKey: string };
 const COLUMNS = `platform, provider, settings, secret_names, sealed_secrets, vapid_public_key, vapid_private_key AS sealed_vapid_key,
   updated_at`;
 
-/** Finds the provider of a platform; null: the sandbox, without VAPID keys. */
+/** Null: the sandbox, without VAPID keys. */
 export async function findPushProvider(
   db: Queryable,
   entityId: number,
@@ -72,7 +72,6 @@ export async function upsertPushProvider(
   );
 }
 
-/** The provider of an app that has set none. */
 export const SANDBOX = 'sandbox';
 
 export type OpenedPushProvider = {

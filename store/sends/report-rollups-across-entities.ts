@@ -4,10 +4,7 @@ import { REPORT_DAYS } from './reports.ts';
 
 const SETTLED_AFTER = `interval '30 seconds'`;
 
-/**
- * Lists entities with work for `aggregateReports`. An entity comes again after half a minute at the earliest, when all
- * transactions that began before its count have ended.
- */
+/** Lists entities with work for `aggregateReports`, each half a minute after its last count: writers have ended. */
 export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
     `SELECT e.id AS entity_id FROM entities e LEFT JOIN report_rollups r ON r.entity_id = e.id

@@ -34,7 +34,6 @@ export async function listReport(
   );
 }
 
-/** Counts a send's attempts by code, and returns when the next waiting one is due. */
 export async function countCodes(
   db: Queryable,
   entityId: number,

@@ -6,7 +6,6 @@ import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** SQL for a device `d` as a FoundDevice. */
 export const TARGET_DEVICE = `d.device_id AS "deviceId", d.current_user_id AS "currentUserId", d.verified_user_id AS "verifiedUserId",
   d.current_user_id IS NULL AND d.current_user_id_said_at IS NOT NULL AS "isLoggedOut", d.push_token AS "pushToken",
   d.opt_in AS "optIn", d.opt_out AS "optOut", d.uninstalled`;
@@ -131,10 +130,7 @@ export async function listSendingApps(
   return new Map(apps.map((app) => [app.id, app]));
 }
 
-/**
- * Lists an app's messages of the last `periodSeconds` to these people, as `messageKey` names them, without tests. Uses
- * the indexes attempts_by_user and attempts_by_device.
- */
+/** Lists recent messages to people by `messageKey`, without tests. Uses attempts_by_user and attempts_by_device. */
 export async function listMessagesGone(
   tx: Queryable,
   entityId: number,
@@ -192,10 +188,7 @@ export async function takeSendPace(
 /** `since`: when the provider found the token gone; null if it did not say. */
 export type GoneToken = { appId: number; deviceId: string; token: string; since: Date | null };
 
-/**
- * Deletes tokens that their provider no longer knows, unless the device has sent another or the same one since: an app
- * that is installed again may get its old token.
- */
+/** Deletes tokens that a provider has lost, unless sent again since: an app installed again may get its old one. */
 export async function updateTokensGone(tx: Queryable, entityId: number, gone: readonly GoneToken[]): Promise<void> {
   if (gone.length === 0) return;
   await tx.query(

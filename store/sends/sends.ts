@@ -41,7 +41,6 @@ type NewSend = {
   request: { key: Buffer; bodyHash: Buffer } | null;
 };
 
-/** How long a repeat under the sender's key is the same request. */
 const KEYS_KEPT_SINCE = `now() - interval '30 days'`;
 
 export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promise<{ id: number; identifier: string }> {
@@ -93,7 +92,6 @@ function* messageLines(entityId: number, sendId: number, messages: readonly NewM
   }
 }
 
-/** Finds the request under this key in the last 30 days. */
 export async function findSendByKey(
   db: Queryable,
   entityId: number,
@@ -152,7 +150,6 @@ export async function listRunsOfFailed(db: Queryable, entityId: number): Promise
   return rows.map(({ id: jobId, identifier }) => ({ entityId, jobId, identifier, kind: 'campaign' }));
 }
 
-/** Locks a send; null if another generation has it, or it has ended. */
 export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Promise<Send | null> {
   return lockJob<Send>(tx, 'send', claim, { isShared });
 }

@@ -21,7 +21,6 @@ export type CustomerProfilesQuery = {
 
 type ValueRow = Row<'attribute_values', 'customerId' | 'attributeId'> & { customerType: number; value: string };
 
-/** Maximum number of rows in memory; a Set may have a thousand elements. */
 const PORTION = 1_000;
 const TYPES = Object.fromEntries(Object.entries(CUSTOMER_TYPE_CODE).map(([type, code]) => [code, type]));
 

@@ -34,7 +34,6 @@ export const performance: FileSource<PerformanceQuery> = {
   },
 };
 
-/** One row a day and event that happened then. */
 export const eventCounts: FileSource<EventCountsQuery> = {
   columns: ['date', 'event_id', 'name', 'display_name', 'log_type', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'log_type', 'hits', 'people', 'sessions'],
