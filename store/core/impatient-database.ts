@@ -1,6 +1,8 @@
 import pg from 'pg';
 import type { Database, Tx } from './database.ts';
 
+/** A pool that gives up on a frozen database. */
+
 /** Time limits: for a session of the pool; for an answer, before Postgres must begin a new session; and for that. */
 export type Patience = { sessionMs: number; answerMs: number };
 

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 
+/** Processes that run on a database, and work that needs it alone. */
+
 /** Lock that each process that serves or works shares while it lives; the number is arbitrary. */
 const RUNNING_LOCK = 5_717_023_444;
 const AGAIN_AFTER_MS = 1_000;

@@ -24,6 +24,8 @@ import { copyStatement } from './export-sources/printed.ts';
 import { sessions, sessionsWithCarrier } from './export-sources/sessions.ts';
 import type { TableSource } from './export-sources/table-source.ts';
 
+/** Sources of exported data: reads the rows of a type within a window in bounded pieces, and counts them. */
+
 export type { ExportScope } from './export-sources/export-scope.ts';
 
 export type Checkpoint = Record<string, string | number>;

@@ -4,6 +4,8 @@ import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { HAS_TURN } from '../gdpr/device-requests.ts';
 
+/** Jobs of all kinds: claims, locks, changes, cancels and ends them. */
+
 /**
  * The one lifecycle of jobs: accepted, running, ended. A step of an older generation ends without effect. Each kind has
  * a table with entity_id, id, identifier, state, received_at, started_at, workflow_run_id and generation.
