@@ -3,7 +3,6 @@
 /** A JSON number that a double cannot hold exactly; JSON.stringify writes its text again. */
 type ExactNumber = { readonly rawJSON: string };
 
-/** Makes a number that keeps its digits. */
 export function exactNumber(digits: string): ExactNumber {
   return engine.rawJSON(digits);
 }
@@ -18,15 +17,9 @@ const engine = JSON as unknown as {
 
 /** Possible numbers: after a name, in an array, or alone. A match inside a text only costs time. */
 const MAYBE_NUMBER = /(?:^|"\s*:|[,[])\s*(-?\d[\d.eE+-]*)/g;
-/**
- * Numbers that a double may write differently: long ones, those with an exponent, zeros at the end of decimals, tiny
- * ones, and -0. One search over the whole text costs less than checking each number.
- */
+/** Numbers that a double may write differently. One search over the text costs less than checking each number. */
 const MAYBE_INEXACT = /(?:^|"\s*:|[,[])\s*-?(?:\d[\d.]{14}|\d+(?:\.\d*)?[eE]|\d+\.\d*0(?![\d.])|0\.0{5}|(?<=-)0)/;
-/**
- * Parses as JSON.parse does, but numbers keep their digits for `numberText` and JSON.stringify. A member named
- * `__proto__` stays a member, so code that copies members must define it, not assign it.
- */
+/** Parses like JSON.parse, and keeps digits. `__proto__` stays a member: code that copies must define, not assign. */
 export function parseExactJson(text: string): unknown {
   if (!MAYBE_INEXACT.test(text) || keepsItsNumbers(text)) return engine.parse(text);
   return engine.parse(text, (_, value, { source }) =>
@@ -42,7 +35,6 @@ function keepsItsNumbers(text: string): boolean {
   return true;
 }
 
-/** Returns a number of `parseExactJson` as it was written; undefined for any other value. */
 export function numberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   return engine.isRawJSON(value) ? value.rawJSON : undefined;

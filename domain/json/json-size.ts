@@ -1,7 +1,6 @@
 /** Limits of the size of JSON values. */
 import { numberText } from './exact-json.ts';
 
-/** Default maximum number of elements of arrays and members of objects in a body, all together. */
 export const MAX_ELEMENTS = 20_000;
 
 /** Returns what is wrong with the size of a JSON value, or null. Looks at `maxElements` elements at most. */
@@ -25,10 +24,7 @@ export function shapeError(
   return null;
 }
 
-/**
- * Returns the bytes of a JSON value as Postgres returns it from jsonb, which adds a space behind each comma and colon
- * and writes all digits of a number, 309 for 1e308. Stops once they exceed `most`.
- */
+/** Returns the bytes as Postgres writes jsonb: with spaces, and 309 digits for 1e308. Stops once they exceed `most`. */
 export function storedBytes(value: unknown, most: number): number {
   if (typeof value === 'string') return Buffer.byteLength(JSON.stringify(value));
   if (typeof value === 'number') return digitsOf(value);
@@ -44,7 +40,6 @@ export function storedBytes(value: unknown, most: number): number {
   return bytes === 2 ? 2 : bytes - 2;
 }
 
-/** Returns the number of characters of a number without an exponent. */
 function digitsOf(value: number): number {
   const [mantissa = '', exponent] = String(value).split('e');
   if (exponent === undefined) return mantissa.length;

@@ -1,7 +1,6 @@
 /** Parses large JSON texts in pieces, so that other work gets its turn. */
 import { exactNumber } from './exact-json.ts';
 
-/** Number of bytes that are parsed or scanned in one go. */
 const PIECE_BYTES = 128 * 1024;
 /** Start of a string that replaces a number. UTF-8 cannot contain it, so only a text that escapes it begins with it. */
 const NUMBER_MARK = '\uDFFF\uDFFF';
@@ -11,10 +10,7 @@ export type ParseOptions = {
   maxNesting: number;
   /** Keeps the digits of numbers, as `parseExactJson` does. */
   exactNumbers?: boolean;
-  /**
-   * Treatment of members named `__proto__`, however they are spelled: left out (the default), refused with a
-   * `ProtoError`, or kept as own members.
-   */
+  /** Treatment of members named `__proto__`, however they are spelled; by default they are left out. */
   proto?: 'leave out' | 'refuse' | 'keep' | undefined;
 };
 
@@ -27,7 +23,6 @@ export class ProtoError extends Error {
 
 export const SAY_PROTO = 'must not have a member named __proto__';
 
-/** Throws a `NestingError` if arrays and objects nest deeper than `maxNesting`. */
 export function checkNesting(text: string, maxNesting: number): void {
   if (!hasMoreOpened(text, maxNesting)) return;
   const scan = new JsonScan({ maxNesting, exactNumbers: false, pieceBytes: Infinity });
@@ -35,7 +30,6 @@ export function checkNesting(text: string, maxNesting: number): void {
   if (scan.nesting > maxNesting) throw new NestingError();
 }
 
-/** Returns whether a text has enough brackets and braces to nest deeper than `levels`. */
 function hasMoreOpened(text: string, levels: number): boolean {
   let opened = 0;
   for (const bracket of ['{', '[']) {
@@ -44,10 +38,7 @@ function hasMoreOpened(text: string, levels: number): boolean {
   return opened > levels;
 }
 
-/**
- * Parses a JSON text in UTF-8, at little more than the cost of JSON.parse. Yields after every few milliseconds of work.
- * Throws a `NestingError` before anything is parsed, a `SyntaxError`, or a `ProtoError`.
- */
+/** Parses JSON, and yields every few ms. Throws a `NestingError` before parsing, a `SyntaxError` or a `ProtoError`. */
 export function* parseJson(
   bytes: Buffer,
   { maxNesting, exactNumbers = false, proto = 'leave out' }: ParseOptions,
@@ -65,7 +56,6 @@ export function* parseJson(
   return yield* parseLarge(text, whole, scan.large);
 }
 
-/** Parses a short text at once. */
 export function parseJsonAtOnce(bytes: Buffer, options: ParseOptions): unknown {
   const parsing = parseJson(bytes, options);
   for (;;) {
@@ -77,7 +67,6 @@ export function parseJsonAtOnce(bytes: Buffer, options: ParseOptions): unknown {
 type Proto = NonNullable<ParseOptions['proto']>;
 type Large = ReadonlyMap<number, LargeJson>;
 
-/** Parses an array or object piece by piece. */
 function* parseLarge(text: JsonText, { start, end, pieces }: LargeJson, large: Large): Generator<void, unknown> {
   const { bytes } = text;
   const isObject = bytes[start] === OPEN_BRACE;
@@ -108,7 +97,6 @@ function addMembers(object: Record<string, unknown>, more: Record<string, unknow
   }
 }
 
-/** Parses an array or object whose one item has a large value. */
 function* parseItem(
   text: JsonText,
   piece: JsonPiece,
@@ -123,7 +111,6 @@ function* parseItem(
   return item;
 }
 
-/** Parses pieces of a text, in their order. */
 class JsonText {
   readonly bytes: Buffer;
   /** Starts and ends, in turns, of numbers that a double may not keep. */
@@ -204,7 +191,6 @@ function numberOf(marked: string): unknown {
 const [QUOTE, BACKSLASH, COMMA, COLON, UNDERSCORE] = codesOf('"\\,:_');
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = codesOf('[]{}');
 const [MINUS, PLUS, POINT, ZERO, NINE, E, CAPITAL_E] = codesOf('-+.09eE');
-/** A quote and a backslash, four times in one word. */
 const [QUOTES, BACKSLASHES] = [0x22222222, 0x5c5c5c5c];
 const NO_WORDS = new Int32Array(0);
 const [SPACE, TAB, LINE_FEED, RETURN] = codesOf(' \t\n\r');
@@ -213,28 +199,19 @@ const [SPACE, TAB, LINE_FEED, RETURN] = codesOf(' \t\n\r');
 const MAX_PLAIN_DIGITS = 15;
 
 type ScanOptions = {
-  /** Depth at which the scan ends. */
   maxNesting: number;
-  /** Finds numbers that a double may not keep exactly. */
   exactNumbers: boolean;
   /** Size in bytes above which arrays and objects are cut into pieces of about this size. */
   pieceBytes: number;
 };
 
-/**
- * Consecutive elements of an array or members of an object, without the commas around them; or a single one whose value
- * is large and starts at `large`.
- */
+/** Consecutive items without the commas around them, or a single one whose large value starts at `large`. */
 type JsonPiece = { start: number; end: number; large: number | null };
 
-/**
- * An array or object, from its opening bracket at `start` to `end` behind its closing one, with its pieces in order.
- */
 type LargeJson = { start: number; end: number; pieces: JsonPiece[] };
 
 /** Scans a JSON text, perhaps invalid, before anything is parsed; it costs less than JSON.parse. */
 class JsonScan {
-  /** Maximum depth of arrays and objects. */
   nesting = 0;
   hasUnderscored = false;
   hasEscapes = false;
@@ -246,9 +223,7 @@ class JsonScan {
   readonly #open: Level[] = [new Level()];
   #depth = 0;
   #at = 0;
-  /** Start of the current element or member. */
   #item = 0;
-  /** Index from which the next comma ends the piece. */
   #cutsFrom = Infinity;
 
   constructor(options: ScanOptions) {
@@ -315,7 +290,6 @@ class Level {
   item = 0;
   cutsFrom = Infinity;
   #piece = 0;
-  /** Start of the large value in this piece. */
   #large: number | null = null;
   #pieces: JsonPiece[] = [];
 
@@ -337,7 +311,6 @@ class Level {
     this.#large = null;
   }
 
-  /** Makes the current item, which has a large value, a piece of its own. */
   setApart(start: number): void {
     if (this.item > this.#piece) this.cut(this.item - 1);
     this.#large = start;
@@ -391,9 +364,7 @@ function endOfNumber(bytes: Uint8Array, start: number): number {
   return at;
 }
 
-/**
- * Returns whether a double has the same text: short, no exponent, no zero at the end of decimals, neither tiny nor -0.
- */
+/** Returns whether a double has the same text: short, no exponent or zero at the end, neither tiny nor -0. */
 function isPlainNumber(bytes: Uint8Array, start: number, end: number): boolean {
   const isNegative = bytes[start] === MINUS;
   const first = isNegative ? start + 1 : start;

@@ -6,10 +6,7 @@ import { storable } from '../text/text-limits.ts';
 /** A JSON value; a number that a double would round is a text. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 
-/**
- * Returns a value of `parseExactJson` as JSON that Postgres can store: a number that a double would round becomes a
- * text, and texts and names lose NUL and halves of surrogate pairs. It must not nest deeply: see `mostJsonBytes`.
- */
+/** Returns JSON for Postgres, without NUL and halves of surrogate pairs. Nesting must be checked by `mostJsonBytes`. */
 export function plainJson(value: unknown): Json {
   if (typeof value === 'string') return storable(value);
   if (typeof value === 'number') return value + 0; // -0 is 0; it was read exactly
@@ -22,7 +19,6 @@ export function plainJson(value: unknown): Json {
   return plain;
 }
 
-/** Returns a value of `parseExactJson` with plain numbers; those that a double would round become texts. */
 export function withRoundedAsText(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const digits = numberText(value);
@@ -31,9 +27,7 @@ export function withRoundedAsText(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withRoundedAsText(member)]));
 }
 
-/** Maximum length of a number of `parseExactJson` that is not kept as text. */
 const NUMBER_BYTES = 25;
-/** Length of a character's escape: \u and four digits. */
 const ESCAPE_BYTES = 6;
 
 /** Returns a cheap upper bound of a value's JSON; Infinity beyond `levels`, NaN with a `__proto__` member. */
