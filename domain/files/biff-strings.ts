@@ -1,20 +1,14 @@
-/**
- * Shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265 and 2.5.293), written as records SST and CONTINUE. Finished
- * records are taken out between texts, so only a piece of the table is in memory.
- */
+/** Shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265, 2.5.293). Memory holds only a piece of the table. */
 
 const SST = 0x00fc;
 const CONTINUE = 0x003c;
 /** Maximum size of a record's content ([MS-XLS] 2.1.4). */
 const MAX_CONTENT = 8224;
 const HEAD = 4;
-/** Size of the two counts: uses and texts. */
 const COUNTS = 8;
 
-/** Characters that make a text take two bytes a character instead of one. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** Offset of `stringTableCounts` in the table. */
 export const STRING_TABLE_COUNTS_AT = HEAD;
 
 /** Returns the counts at the table's beginning, which are known only at its end. */
@@ -27,7 +21,6 @@ export function stringTableCounts(uses: number, texts: number): Buffer {
 
 export class StringTable {
   #bytes = Buffer.alloc(256 * 1024);
-  /** Start and end of the open record. */
   #start = 0;
   #end = HEAD + COUNTS;
   #texts = 0;
@@ -40,12 +33,10 @@ export class StringTable {
     return this.#texts;
   }
 
-  /** Returns the bytes that are waiting to be taken. */
   get size(): number {
     return this.#end;
   }
 
-  /** Adds a text and returns its index. */
   add(text: string): number {
     const wide = WIDE.test(text);
     const width = wide ? 2 : 1;

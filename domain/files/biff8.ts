@@ -1,9 +1,5 @@
-/**
- * Records of a BIFF8 workbook ([MS-XLS]; OpenOffice's "Microsoft Excel File Format" says more about what Excel needs):
- * first the workbook's own records, then those of each sheet. This code only writes known values.
- */
+/** Records of a BIFF8 workbook ([MS-XLS]; OpenOffice's "Microsoft Excel File Format" says what Excel needs). */
 
-/** A cell's content: a number, or the index of a shared string. */
 export type SheetValue = number | { text: number } | null;
 
 /** A written sheet: its number of rows with the first one, and the end of each block of rows in `cells`. */
@@ -16,7 +12,6 @@ const record = (id: number, content: Buffer): Buffer => {
   return Buffer.concat([head, content]);
 };
 
-/** Returns records with fixed content, given in hexadecimal. */
 const fixed = (...records: readonly (readonly [id: number, content: string])[]): Buffer =>
   Buffer.concat(records.map(([id, content]) => record(id, Buffer.from(content.replaceAll(' ', ''), 'hex'))));
 
@@ -79,7 +74,6 @@ export function workbookHead(sheets: readonly WrittenSheet[], stringsSize: numbe
   return Buffer.concat([before, ...boundSheets, COUNTRY]);
 }
 
-/** Record between the shared strings and the first sheet. */
 export const WORKBOOK_END = END;
 
 // BOF of a sheet
@@ -128,7 +122,6 @@ const headSize = (sheet: WrittenSheet): number =>
 
 const sheetSize = (sheet: WrittenSheet): number => headSize(sheet) + sheet.cells + SHEET_END_SIZE;
 
-/** Returns the size of the whole stream in bytes. */
 export function workbookSize(sheets: readonly WrittenSheet[], stringsSize: number): number {
   return (
     workbookHead(sheets, stringsSize).length +

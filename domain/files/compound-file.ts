@@ -1,7 +1,4 @@
-/**
- * A compound file ([MS-CFB], version 3) with one stream: header, sectors of the stream, one sector of the directory,
- * sectors of the allocation table (FAT), and sectors that list the FAT's sectors (DIFAT) beyond the header's 109.
- */
+/** A compound file ([MS-CFB], version 3): header, one stream, directory, FAT, and DIFAT beyond the header's 109. */
 
 const SECTOR = 512;
 /** Minimum size of a stream; smaller ones need a different layout. */
@@ -40,7 +37,6 @@ export function compoundFileSize(streamSize: number): number | null {
   return size > MAX_FILE ? null : size;
 }
 
-/** Returns the header, which precedes the stream. */
 export function compoundFileHead(streamSize: number): Buffer {
   const { streamSectors, fatSectors, difatSectors } = layoutOf(streamSize);
   const firstFat = streamSectors + 1;
@@ -62,7 +58,6 @@ export function compoundFileHead(streamSize: number): Buffer {
   return head;
 }
 
-/** Yields what follows the stream: its padding, the directory, FAT and DIFAT. */
 export function* compoundFileTail(name: string, streamSize: number): Generator<Buffer> {
   const layout = layoutOf(streamSize);
   const storedSize = Math.max(streamSize, MIN_STREAM);

@@ -1,6 +1,5 @@
 const [QUOTE, CR, LF] = [0x22, 0x0d, 0x0a];
 
-/** Complete records of a CSV file and their number. */
 export type CsvPiece = { bytes: Buffer; rows: number };
 
 /** Ends the records of a CSV text with CR LF (RFC 4180) and counts them; pieces may end anywhere. */

@@ -10,7 +10,6 @@ export type FileReport = {
   link: string;
 };
 
-/** Returns the mail about a finished or failed file. Its link works for a week, and shows why a file failed. */
 export function fileMail({ identifier, kind, format, rows, isReady, link }: FileReport): {
   subject: string;
   text: string;

@@ -36,11 +36,7 @@ export function refuseLargeFile({ ending }: SheetLimits): never {
   return refuseSheet(`The file would be larger than ${ending} can be (2 GiB)`);
 }
 
-/**
- * Returns a cell's value: numbers as numbers, all else as the text that CSV has; null for an empty cell. Booleans
- * become texts because Excel shows them in the reader's language; it has no infinity. `row` counts rows of the export
- * from 1.
- */
+/** Returns a cell's value; null if empty. Booleans become texts: Excel shows them in the reader's language. */
 export function shownValue(cell: Cell, at: { row: number; column: string; ending: string }): string | number | null {
   if (cell === null || (typeof cell === 'number' && Number.isFinite(cell))) return cell;
   const text = String(cell);

@@ -17,7 +17,6 @@ const relationships = (content: string): string =>
 
 export const sheetPath = (number: number): string => `xl/worksheets/sheet${number}.xml`;
 
-/** Returns the names and contents of all parts except the sheets. */
 export function xlsxParts(sheets: number): [path: string, xml: string][] {
   const parts = forEachSheet(
     sheets,
@@ -55,7 +54,6 @@ export function xlsxParts(sheets: number): [path: string, xml: string][] {
 export const XLSX_SHEET_BEGIN = `${XML}<worksheet xmlns="${MAIN}"><sheetData>`;
 export const XLSX_SHEET_END = '</sheetData></worksheet>';
 
-/** Returns a column's letters (A, B, … Z, AA, …) by its index from 0. */
 export function columnLetters(index: number): string {
   return index < 26
     ? String.fromCharCode(65 + index)
