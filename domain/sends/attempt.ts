@@ -28,7 +28,6 @@ export const ATTEMPT_CODES = {
   REFUSED: 'the provider refused it; details have its words',
 } as const;
 
-/** The details of a waiting attempt: what it waits for. */
 export const WAITS_FOR = {
   quiet: "waits for the end of the app's quiet hours",
   rate: "waits for its moment at the app's send_rate",
@@ -84,7 +83,6 @@ function tooBig({ bytes, maxBytes }: { bytes: number | null; maxBytes: number })
   return bytes === null ? `more than ${maxBytes} bytes` : `${bytes} bytes, and ${maxBytes} are the most`;
 }
 
-/** Number of hex digits at the end of a UUID. */
 const ID_DIGITS = 12;
 
 /** Returns the id by which a device names an attempt: a UUID (version 8, RFC 9562) with the attempt's number. */
@@ -92,13 +90,11 @@ export function messageIdOf(attemptId: number): string {
   return `00000000-0000-8000-8000-${attemptId.toString(16).padStart(ID_DIGITS, '0')}`;
 }
 
-/** Returns the attempt's number, or null for any other id. */
 export function attemptIdOf(messageId: string): number | null {
   const [, digits] = /^00000000-0000-8000-8000-([\da-f]{12})$/i.exec(messageId) ?? [];
   return digits === undefined ? null : Number.parseInt(digits, 16);
 }
 
-/** Returns a push as providers take it. */
 export function pushMessageOf(
   content: PushContent,
   attemptId: number,
@@ -113,7 +109,6 @@ export function pushMessageOf(
   };
 }
 
-/** Kinds of receipts. */
 export type ReceiptKind = 'delivered' | 'opened' | 'shown' | 'clicked';
 
 /** Events of Segment's mobile spec for pushes, and Millrace's for in-app messages. */

@@ -3,7 +3,6 @@
 import type { CampaignType } from '../campaigns/campaign-status.ts';
 import type { AttemptCode } from './attempt.ts';
 
-/** A device as its last calls left it. */
 export type TargetDevice = {
   deviceId: string;
   currentUserId: string | null;
@@ -18,7 +17,6 @@ export type TargetDevice = {
   uninstalled: boolean | null;
 };
 
-/** The campaign's side of the decision. */
 type CampaignChannels = { type: CampaignType; includesPush: boolean; includesInapp: boolean };
 
 /** `push`: the provider gets it; `inapp`: the device; `code`: PENDING, or why no provider gets it. */
@@ -27,11 +25,9 @@ type DeviceDecision = { push: boolean; inapp: boolean; code: AttemptCode; detail
 const NEITHER = { push: false, inapp: false };
 
 /**
- * Decides what a device gets of a message for a user, or for the device itself (null). An SDK's identity data is a
- * claim (law: a device is a witness): another user's device gets nothing, and if the app requires verified users, only
- * the device for which a signed token vouched gets it. A campaign to an audience also reaches a device on which no user
- * ever logged in or out. A classic campaign also reaches people who opted out of analytics. An in-app message needs the
- * app, but no permission for pushes.
+ * Decides what a device gets. An SDK's identity data is a claim (law: a device is a witness): another user's device
+ * gets nothing. If the app requires verified users, only a device that a signed token vouched for gets it. A campaign
+ * to an audience also reaches devices without any login; a classic one also people who opted out of analytics.
  */
 export function decideDevice(
   device: TargetDevice,

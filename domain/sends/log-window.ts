@@ -4,7 +4,6 @@ import type { FieldError } from '../core/refusal.ts';
 /** The period of a campaign log; both ends are included. */
 export type LogWindow = { from: Date; till: Date };
 
-/** Returns the errors of a window: `till` must lie in the past, and not before `from`. */
 export function logWindowErrors({ from, till }: LogWindow, now: Date): FieldError[] {
   if (till >= now) return [{ element: 'till', message: 'must lie in the past' }];
   return from > till ? [{ element: 'from', message: 'must not lie after till' }] : [];

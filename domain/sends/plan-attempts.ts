@@ -7,7 +7,6 @@ import { DAY_MS } from '../time/durations.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 
-/** The facts of a campaign that its messages need. */
 export type SendingCampaign = {
   type: CampaignType;
   id: number;
@@ -20,14 +19,11 @@ export type SendingCampaign = {
   includesInapp: boolean;
   /** Returns whether a person (`personOf`) is in the entity's control group and gets nothing. */
   isHeldBack(person: string): boolean;
-  /** Returns a person's message. */
   messageFor(person: string): CampaignMessage;
 };
 
-/** The message of a campaign, or of one of its variants. */
 export type CampaignMessage = {
   variant: string | null;
-  /** Null if the campaign has no push. */
   push: CompiledMessage<PushContent> | null;
   inapp: CompiledMessage<InappContent> | null;
 };
@@ -72,7 +68,6 @@ export function beyondLimit<Push extends LimitedPush>(
   return beyond;
 }
 
-/** The content of an attempt, as it is stored. */
 export type AttemptContent = { push?: PushContent; inapp?: InappContent };
 
 /** An attempt that is not written yet: waiting if `code` is PENDING, else settled. */
@@ -85,7 +80,6 @@ export type PlannedAttempt = {
   variant: string | null;
   code: AttemptCode;
   details: string | null;
-  /** When a push may leave, and when it expires. */
   dueAt: Date;
   expiresAt: Date;
   /** True if `dueAt` is its moment at the app's send rate. */

@@ -5,7 +5,6 @@ import type { PushContent } from '../campaigns/campaign-params.ts';
 export const PUSH_PLATFORMS = ['ios', 'android', 'web'] as const;
 export type PushPlatform = (typeof PUSH_PLATFORMS)[number];
 
-/** The content of a push, with the facts that its provider needs. */
 export type PushMessage = PushContent & {
   /** A UUID, the same in each try, so that a device that gets the push twice shows it once. */
   id: string;
@@ -23,7 +22,7 @@ export type PushTarget =
   | { platform: PushPlatform; token: string; subscription?: undefined }
   | { platform: 'web'; subscription: WebPushSubscription; token?: undefined };
 
-/** The outcome of a push at its provider. Its texts hold no token and no secret. */
+/** The outcome at the provider. Its texts hold no token and no secret. */
 export type PushOutcome =
   | { kind: 'sent'; providerId: string | null }
   /** The token is no longer valid; `since`: from when, if the provider says. */
@@ -50,7 +49,6 @@ export const WEB_PUSH_ENCRYPTION_BYTES = 103;
 /** FCM keeps a message for four weeks at most. */
 const FCM_MAX_TTL_SECONDS = 2_419_200;
 
-/** Returns Millrace's own members, beside `parameters`. */
 function ownMembers({ id, deepLink, attachmentUrl }: PushMessage): Record<string, string> {
   return {
     millrace_id: id,
@@ -59,7 +57,6 @@ function ownMembers({ id, deepLink, attachmentUrl }: PushMessage): Record<string
   };
 }
 
-/** Returns the category for platforms whose messages have no member for it. */
 function categoryMember({ category }: PushMessage): Record<string, string> {
   return category === null ? {} : { push_category: category };
 }
@@ -158,7 +155,6 @@ export function fcmBytes({ notification, data }: FcmMessage): number {
   );
 }
 
-/** Returns the payload for the page's service worker. */
 export function webPushPayload(message: PushMessage): string {
   return JSON.stringify({
     ...alertOf(message),

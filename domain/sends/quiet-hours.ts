@@ -28,7 +28,6 @@ function nextEnd({ end }: QuietHours, clock: ZoneClock, at: number): number {
   return ends > at ? ends : Math.floor(at / MINUTE_MS) * MINUTE_MS + leftMs + daysMs;
 }
 
-/** The minute of the day that the clocks show. */
 function minuteAt(clock: ZoneClock, at: number): number {
   return Math.floor((clock.timeAt(at) - dayAt(clock, at)) / MINUTE_MS);
 }
