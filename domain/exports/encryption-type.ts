@@ -5,7 +5,7 @@ export type EncryptionType = { bits: (typeof BITS)[number]; mode: (typeof MODES)
 /** As they are written in docs and messages; callers may write them in any case. */
 export const ENCRYPTION_TYPES = MODES.flatMap((mode) => BITS.map((bits) => `AES-${bits}-${mode}`));
 
-/** The cipher that a hyphenated name means, such as AES-256-CBC, in any case; undefined for an unknown one. */
+/** Returns the cipher that a hyphenated name means, in any case. */
 export function parseEncryptionType(name: string): EncryptionType | undefined {
   const [, bits, mode] = /^AES-(128|192|256)-(CBC|CTR|GCM)$/.exec(name.toUpperCase()) ?? [];
   if (bits === undefined) return undefined;

@@ -19,7 +19,6 @@ const ALIASES: Record<string, ExportDataType> = { app_devices: 'devices', crashe
 /** Types whose rows never change: a window exported again is the same, but for erased people and retention. */
 export const APPEND_ONLY: ReadonlySet<ExportDataType> = new Set(['logs', 'details', 'locations', 'crashes']);
 
-/** The type that a caller names; undefined for an unknown one. */
 export function exportDataType(name: string): ExportDataType | undefined {
   return Object.hasOwn(ALIASES, name) ? ALIASES[name] : EXPORT_DATA_TYPES.find((type) => type === name);
 }

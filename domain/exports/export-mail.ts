@@ -1,16 +1,13 @@
 import { aligned, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
 import { type RunMail, runMail, type RunReport } from '../jobs/run-mail.ts';
 
-/** How a run of an exporter ended, and why somebody should know. Instants are ISO 8601. */
 export type ExportReport = RunReport<'late'> & {
   exporterId: string;
   cause: 'schedule' | 'request' | 'rerun' | 'backfill';
-  /** A start of null is that of all there is. */
+  /** A start of null: all there is before the end. */
   window: { start: string | null; end: string };
-  /** The days of a backfill and of its reruns. */
   days: { from: string; to: string } | null;
   rows: number;
-  /** The run whose window it was to export again. */
   rerunOf: string | null;
   /** It stays so, although this run was good. */
   isPaused: boolean;

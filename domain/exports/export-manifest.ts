@@ -10,7 +10,7 @@ const file = z.object({
   key: z.string().min(1),
   part: z.int().positive(),
   rows: count,
-  /** As it lies in the bucket. */
+  /** Size of the file in the bucket. */
   bytes: count,
   sha256,
   /** Compressed, before encryption. */
@@ -25,14 +25,11 @@ const dataType = z.object({
   columns: z.array(z.string()),
   rows: count,
   expected: count,
-  /**
-   * Attributes as CSV: Sets whose text gives other elements back. Manifests from before this was counted don't have it.
-   */
+  /** Sets whose CSV text gives other elements back. Older manifests lack this count. */
   ambiguous_sets: count.optional(),
   files: z.array(file),
 });
 
-/** A manifest, whether it is signed or not. */
 export const unsignedManifest = z.object({
   version: z.literal(1),
   exporter: z.string(),
@@ -43,7 +40,6 @@ export const unsignedManifest = z.object({
   window: z.object({
     /** `received`: by when it came in; `happened`: by the time of the events. */
     kind: z.enum(['received', 'happened']),
-    /** Null: all there is before the end. */
     start: instant.nullable(),
     end: instant,
   }),
@@ -61,6 +57,5 @@ export const unsignedManifest = z.object({
 /** The manifest of one run, `manifest.json`. Unknown members are dropped. */
 export const manifestSchema = unsignedManifest.extend({ signature: documentSignature });
 
-/** The signed part: all of the manifest but its signature. */
 export type UnsignedManifest = z.infer<typeof unsignedManifest>;
 export type ExportManifest = z.infer<typeof manifestSchema>;

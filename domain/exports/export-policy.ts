@@ -13,11 +13,7 @@ export type PolicyDocument<S> = { Version: '2012-10-17'; Statement: S[] };
 /** Signs with a meaning in IAM, and how to write them plainly (IAM: policy variables, special characters). */
 const SPECIAL: Record<string, string> = { '*': '${*}', '?': '${?}', $: '${$}' };
 
-/**
- * The least rights with which an exporter can work: on files below `subfolder` (without slashes at its ends; empty: the
- * whole bucket), and to list those. Unfinished uploads can be listed for a whole bucket only: IAM has no condition for
- * their prefix.
- */
+/** Returns the least rights of an exporter. Unfinished uploads are listed by bucket: IAM has no prefix for them. */
 export function exportPolicy({
   bucket,
   subfolder,
@@ -50,7 +46,7 @@ export function exportPolicy({
   };
 }
 
-/** To be replaced by the ARN of the AWS identity that the server runs as, which only its operator knows. */
+/** Placeholder for the ARN of the AWS identity that the server runs as, which only its operator knows. */
 export const SERVER_IDENTITY = 'ARN_OF_THE_AWS_IDENTITY_OF_THIS_SERVER';
 
 type TrustStatement = {

@@ -7,7 +7,7 @@ import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
 const FIRST_MINUTE = 5;
 const LAST_MINUTE = 5 * 60 + 59;
 
-/** Once a local day, between 00:05 and 05:59, at a minute by the exporter's identifier, which spreads the load. */
+/** Returns a daily time between 00:05 and 05:59, at a minute by the exporter's identifier, which spreads the load. */
 export function exportSchedule(identifier: string, zone: string): CronSchedule {
   const minute = FIRST_MINUTE + laneOf(identifier, LAST_MINUTE - FIRST_MINUTE + 1);
   return { cron: `${minute % 60} ${Math.floor(minute / 60)} * * *`, zone, jitterSeconds: 0 };

@@ -10,10 +10,9 @@ export type ExportDays = { from: string; to: string };
 const MAX_DAYS = 400;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** An error of a backfill's days. */
 export type DaysError = { element: 'from' | 'to'; message: string };
 
-/** The days by when the clocks of `zone` show them: of 23 or 25 h where they change. */
+/** Returns the window of local days, of 23 or 25 hours if the clocks of `zone` change. */
 export function backfillWindow({ from, to }: ExportDays, zone: string): ExportWindow & { start: Date } {
   const clock = zoneClock(zone);
   return {
@@ -41,7 +40,7 @@ export function daysError({ from, to }: ExportDays, zone: string, now: Date): Da
     : undefined;
 }
 
-/** As folders are named: 2026-11-19T23-00-00Z_2026-11-20T23-00-00Z, and of a backfill its days. */
+/** Returns a folder such as 2026-11-19T23-00-00Z_2026-11-20T23-00-00Z; for a backfill, its days. */
 export function windowName({ start, end }: ExportWindow, days: ExportDays | null): string {
   return days ? `backfill/${days.from}_${days.to}` : `${start ? instantName(start) : 'beginning'}_${instantName(end)}`;
 }
@@ -59,7 +58,7 @@ function instantName(instant: Date): string {
   return `${instant.toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
 }
 
-/** As if the day were UTC's; undefined for what is no day of the calendar from the year 1 on. */
+/** Returns a day's start in UTC; undefined for a day that the calendar lacks, or one before the year 1. */
 function dayMs(day: string): number | undefined {
   const ms = DAY.test(day) && day >= '0001' ? Date.parse(day) : Number.NaN;
   return Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== day ? undefined : ms;

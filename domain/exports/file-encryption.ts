@@ -15,7 +15,6 @@ const BLOCK_BYTES = 16;
 const TAG_BYTES = 16;
 const HEX = /^[0-9a-f]*$/i;
 
-/** Returns the error of a key or its type, without quoting the key; undefined if it fits. */
 export function encryptionKeyError(type: string, key: string): string | undefined {
   const parsed = parseEncryptionType(type);
   if (!parsed) return `the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`;
@@ -51,12 +50,7 @@ export function encryptionStream(type: string, key: string): Transform {
   });
 }
 
-/**
- * The content of a file that `encryptionStream` wrote. Ends with a refusal that says what is the matter where the file
- * was cut off, where GCM's tag tells that it was changed, and where CBC's padding is none. Nothing of it is to be
- * trusted before the stream has ended well. CTR notices no change at all, and CBC not each: the manifest's checksums
- * do.
- */
+/** Decrypts a file. Trust nothing before the end: only GCM notices each change; for CBC and CTR compare checksums. */
 export function decryptStream(type: string, key: string): Transform {
   const { parsed, bytes } = fitting(type, key);
   const file = new EncryptedFile(parsed, bytes);
@@ -70,12 +64,10 @@ export function decryptStream(type: string, key: string): Transform {
   });
 }
 
-/** Takes IV, ciphertext and tag apart, however the bytes come in. */
 class EncryptedFile {
   private readonly type: EncryptionType;
   private readonly key: Buffer;
   private decipher: Decipheriv | undefined;
-  /** Holds the IV until it is whole, then the bytes that may be the tag. */
   private held: Buffer = Buffer.alloc(0);
   private sizeBytes = 0;
 
@@ -90,7 +82,6 @@ class EncryptedFile {
     if (this.decipher && bytes.length > 0) this.decrypt(out, this.decipher, bytes);
   }
 
-  /** Makes the decipher once the IV is whole, and gives what stands behind it. */
   private begin(chunk: Buffer): Buffer {
     const start = Buffer.concat([this.held, chunk]);
     const length = ivBytes(this.type);

@@ -8,14 +8,12 @@ const MAX_SUBFOLDER_CHARS = 512;
 /** Characters that tools and SDKs may write differently into addresses (S3 user guide: Naming objects). */
 const UNSAFE = /[^A-Za-z\d!_.*'()/-]/u;
 
-/** A folder of a bucket without slashes at its ends; the bucket itself is the empty text. */
 export function trimSlashes(folder: string): string {
   const parts = folder.split('/');
   const first = parts.findIndex((part) => part !== '');
   return first < 0 ? '' : parts.slice(first, parts.findLastIndex((part) => part !== '') + 1).join('/');
 }
 
-/** Returns the error of a bucket's folder without slashes at its ends, to follow the field's name. */
 export function subfolderError(folder: string): string | undefined {
   if (folder === '') return undefined;
   if (folder.length > MAX_SUBFOLDER_CHARS) return `must have at most ${MAX_SUBFOLDER_CHARS} characters`;
