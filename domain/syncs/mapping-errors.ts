@@ -5,7 +5,6 @@ import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-l
 import { isTimeZone } from '../time/time-zone.ts';
 import type { Mapping } from './record-mapping.ts';
 
-/** An error of an element, by its wire name. */
 export type MappingError = { element: string; message: string };
 
 /** A mapping as a caller may give it: of an entry's members any may be there, or missing. */
@@ -21,13 +20,12 @@ export type GivenField = {
 export type MappingUse = {
   /** True: the sync writes attributes, which belong to a customer. */
   needsCustomer: boolean;
-  /** Names of the source's fields, if known. */
   knownFields?: readonly string[];
 };
 
 const MAX_FIELDS = 1_000;
 
-/** Everything that is wrong with a mapping, the first 50; empty where it can be prepared. */
+/** Returns the first 50 errors; none if the mapping can be prepared. */
 export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownFields }: MappingUse): MappingError[] {
   const { customer, fields, otherFields } = mapping;
   if (fields.length > MAX_FIELDS) return [{ element: 'mapping.fields', message: `has over ${MAX_FIELDS} entries` }];
@@ -72,7 +70,6 @@ export function fieldErrors(
   ];
 }
 
-/** Returns errors of repeated names; `targets` has the names of the entries before. */
 export function targetErrors(
   { from, to = from, drop }: GivenField,
   index: number,

@@ -17,7 +17,7 @@ export function recordError(
   return { ...refusalError(ordinal, raw, main, stage), message: tellAll(main, refusals) };
 }
 
-/** The text of what should have been a record; `isErased`: it was an erased person's, and is not kept. */
+/** Returns the error of a malformed record; `isErased`: it was an erased person's, and is not kept. */
 export function malformedError(ordinal: number, raw: string, message: string, isErased = false): ImportError {
   return {
     ...refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message))),

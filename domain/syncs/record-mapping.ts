@@ -2,10 +2,8 @@ import type { CustomerType } from '../attributes/customer-id.ts';
 import { type Conversion, type Converted, prepareConversion } from '../attributes/field-conversion.ts';
 import type { Json } from '../json/plain-json.ts';
 
-/** A record of a source by its fields' names. */
 export type SourceRecord = { [field: string]: Json };
 
-/** Rules for the fields of a record. */
 export type Mapping = {
   /** Which field names the customer; null where no attributes are written. */
   customer: CustomerField | null;
@@ -19,10 +17,9 @@ export type Mapping = {
 export type CustomerField = { field: string; type: CustomerType };
 
 export type MappedField =
-  /** `to` is `from` when left out. */
+  /** Default of `to`: `from`. */
   | { from: string; to?: string; convert?: Conversion }
   | { from: string; drop: true }
-  /** The same for all records. */
   | { to: string; value: string | number | boolean | null };
 
 /** A conversion that failed. The message quotes at most 60 characters of the value. */
@@ -40,11 +37,9 @@ type Outcome = { value: Json } | FieldError;
 type Entry = { to: string; outcome(record: SourceRecord): Outcome | undefined };
 
 /**
- * Prepares a mapping without errors for its records, perhaps millions. null is never converted, and a
- * field that a record lacks gives no value. Of entries with the same name the last one counts that gives something.
- *
- * Other fields are kept but for those that an entry names, in `from` or in `to`, and, unless told otherwise, the
- * customer's: an attribute of a customer needs not tell whose it is.
+ * Prepares a mapping without errors. Null is never converted; a missing field gives no value. Of entries with one name,
+ * the last that gives something counts. Keeps other fields, unless an entry names them; the customer's only with
+ * `keepsCustomer`.
  */
 export function prepareMapping(
   mapping: Mapping,

@@ -18,7 +18,6 @@ import { quote } from '../text/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { CustomerField, MappedRecord } from './record-mapping.ts';
 
-/** Rules for records; `sorDeleted`: the SoR is gone. */
 export type RecordRules = AttributeRules & { sorDeleted: boolean };
 
 /** Every value of a record is a row or a refusal. */
@@ -26,11 +25,7 @@ export type CheckedRecord = { rows: (ValueRow | SetRow)[]; refusals: RefusedRow[
 
 type Person = { customerId: string; customerType: CustomerType };
 
-/**
- * Returns a mapped record's changes of a SoR's attributes, by the rules of imports, or its one refusal. null removes; a
- * scalar takes a CSV field's text, a String also a number or a boolean. An array, or a text with `;` between elements,
- * replaces a Set; an empty one empties it.
- */
+/** Returns a record's changes by the rules of imports, or its refusal. An array, or a text with `;`, replaces a Set. */
 export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: CustomerField): CheckedRecord {
   const { customerId } = mapped;
   if (rules.sorDeleted) return { rows: [], refusals: [sorDeleted(textOf(customerId))] };
@@ -49,7 +44,6 @@ export function checkRecord(mapped: MappedRecord, rules: RecordRules, customer: 
   return checked;
 }
 
-/** The customer that a mapped record names; null where that is none. */
 export function customerIdOf({ customerId }: MappedRecord): string | null {
   const text = idText(customerId);
   return text === undefined || customerIdError(text) !== undefined ? null : text;

@@ -1,7 +1,7 @@
 /** A field of a source: its name, and its type in the connector's words. */
 export type NamedField = { name: string; type: string };
 
-/** The type of a field that the source does not tell of: it came up in a record. */
+/** The type of a field that the source does not declare: it came in a record. */
 export const UNTOLD = 'unknown';
 
 /** Returns the fields of a source: those it declares, and known ones that came in records alone. */
@@ -10,7 +10,6 @@ export function fieldsAt(told: readonly NamedField[], known: readonly NamedField
   return [...told, ...known.filter(({ name, type }) => type === UNTOLD && !names.has(name))];
 }
 
-/** Returns the known fields that came in records alone. */
 export function untoldOf(fields: readonly NamedField[]): NamedField[] {
   return fields.filter(({ type }) => type === UNTOLD);
 }
@@ -21,14 +20,13 @@ export function toldFields(known: readonly NamedField[], read: readonly NamedFie
   return [...known, ...read.filter(({ name }) => !names.has(name))];
 }
 
-/** How a source's fields differ from those known before. */
 export type SchemaChange = {
   added: NamedField[];
   removed: string[];
   retyped: { name: string; from: string; to: string }[];
 };
 
-/** Null where they are the same; their order does not matter. */
+/** Returns null if they are the same; their order does not matter. */
 export function schemaChange(before: readonly NamedField[], after: readonly NamedField[]): SchemaChange | null {
   const known = new Map(before.map(({ name, type }) => [name, type]));
   const found = new Map(after.map(({ name, type }) => [name, type]));
@@ -43,7 +41,7 @@ export function schemaChange(before: readonly NamedField[], after: readonly Name
   return change.added.length + change.removed.length + change.retyped.length === 0 ? null : change;
 }
 
-/** Two looks at the same source: what either of them has noticed, of one name what the first did. */
+/** Joins two looks at one source: for each name, the first one counts. */
 export function joinChanges(one: SchemaChange | null, other: SchemaChange | null): SchemaChange | null {
   if (!one || !other) return one ?? other;
   return {

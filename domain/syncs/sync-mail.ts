@@ -1,7 +1,6 @@
 import { aligned, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
 import { type RunMail, runMail, type RunReport } from '../jobs/run-mail.ts';
 
-/** How a run of a sync ended, and why somebody should know. */
 export type SyncReport = RunReport<'records' | 'held' | 'fields'> & {
   syncId: string;
   counts: { read: number; written: number; unchanged: number; ignored: number; failed: number };

@@ -1,7 +1,4 @@
-/**
- * Members that a sync's definition may have, by the path to them; `mapping.fields` holds those of each entry. A reader
- * of a file of syncs refuses any other; the interface ignores it.
- */
+/** Members of a sync's definition by path. A reader of a file refuses any other; the interface ignores it. */
 export const SYNC_MEMBERS = {
   '': [
     'name',

@@ -11,12 +11,11 @@ export type IntervalSchedule = { everyMinutes: number; jitterSeconds: number };
 const MAX_MINUTES = 10_080;
 const MAX_JITTER_SECONDS = 3_600;
 
-/** Returns the error of a schedule by its wire element, with what would be right. */
 export function scheduleError(schedule: SyncSchedule): { element: string; message: string } | undefined {
   return 'cron' in schedule ? cronScheduleError(schedule) : intervalError(schedule);
 }
 
-/** The next `count` runs after an instant, in order; those of intervals fall on its multiples since 1970 (UTC). */
+/** Returns the next runs in order; those of intervals fall on multiples since 1970 (UTC). */
 export function nextRuns(schedule: SyncSchedule, after: Date, count: number): Date[] {
   const runs: Date[] = [];
   if (count < 1) return runs;
@@ -24,7 +23,7 @@ export function nextRuns(schedule: SyncSchedule, after: Date, count: number): Da
   return runs;
 }
 
-/** How many runs are due after `after` and by `until`, counted up to `most`. */
+/** Counts runs that are due after `after` and by `until`, up to `most`. */
 export function runsBetween(schedule: SyncSchedule, after: Date, until: Date, most: number): number {
   let count = 0;
   if (most < 1) return count;
@@ -40,7 +39,7 @@ function runsAfter(schedule: SyncSchedule, after: Date): Iterable<Date> {
   return 'cron' in schedule ? cronRuns(schedule.cron, schedule.zone, after) : intervalRuns(schedule, after);
 }
 
-/** Multiples since 1970: they don't shift when a schedule is edited. */
+/** Yields multiples since 1970: they don't shift when a schedule is edited. */
 function* intervalRuns({ everyMinutes }: IntervalSchedule, after: Date): Generator<Date> {
   const step = everyMinutes * MINUTE_MS;
   for (let multiple = Math.floor(after.getTime() / step) + 1; ; multiple += 1) yield new Date(multiple * step);
@@ -117,9 +116,8 @@ function closestRunsMinutes(cron: string): number {
 }
 
 /**
- * Yields the runs of a valid cron after an instant, in order. Clock changes follow Vixie's rules: a cron whose minute
- * or hour begins with * follows the clocks, so a skipped time does not run and a repeated one runs twice. Any other
- * cron runs once a time: at the end of the gap for a skipped time, and at the first of two.
+ * Yields the runs of a cron by Vixie's rules: if its minute or hour begins with * it follows the clocks, so a skipped
+ * time does not run and a repeated one runs twice. Any other runs once: at the end of the gap, or the first of two.
  */
 function cronRuns(cron: string, zone: string, after: Date): Iterable<Date> {
   const fields = fieldsOf(cron);
