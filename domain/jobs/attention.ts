@@ -1,6 +1,5 @@
 import type { JobKind } from './job.ts';
 
-/** Kinds of entries that may need somebody's attention. */
 export const ATTENTION_KINDS = [
   'internal_error',
   'overdue',
@@ -14,7 +13,6 @@ export const ATTENTION_KINDS = [
 ] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
-/** Objects that an entry may be about. */
 export const ATTENTION_OBJECTS = [
   'app',
   'campaign',

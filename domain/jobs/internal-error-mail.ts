@@ -10,7 +10,7 @@ export type MailedError = {
   times: number;
 };
 
-/** The mail about internal errors: their steps and ids, and where to look. Holds no data of a person. */
+/** Returns the mail about internal errors: steps and ids, and no data of a person. */
 export function internalErrorMail(
   errors: readonly MailedError[],
   publicUrl: string,

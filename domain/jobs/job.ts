@@ -1,10 +1,8 @@
 import { Refusal } from '../core/refusal.ts';
 
-/** The job of a workflow, by its row and by the name that the API shows. */
 export type JobRef = { entityId: number; jobId: number; identifier: string };
-/** The same as one workflow holds it: a step of an older generation ends without effect. */
+/** The job as one workflow holds it: a step of an older generation ends without effect. */
 export type JobClaim = JobRef & { generation: number };
-/** The same where no identifier is needed. */
 export type JobKey = Omit<JobClaim, 'identifier'>;
 
 export function jobRefOf({
@@ -19,7 +17,6 @@ export function jobRefOf({
   return { entityId, jobId, identifier };
 }
 
-/** Each kind of job: the type of its workflow, how the ids of its workflows begin, and how logs name one. */
 const KINDS = {
   import: { workflow: 'importAttributes', idPrefix: 'import', logField: 'import', name: 'an import' },
   sync: { workflow: 'runSync', idPrefix: 'sync', logField: 'syncRun', name: 'a run of a sync' },
@@ -34,7 +31,7 @@ const KINDS = {
 export type JobKind = keyof typeof KINDS;
 export const JOB_KINDS = Object.keys(KINDS) as JobKind[];
 
-/** One job, one workflow: starting it twice finds the first. */
+/** Returns the id of a job's one workflow: starting it twice finds the first. */
 export function jobWorkflowId(kind: JobKind, identifier: string): string {
   return `${KINDS[kind].idPrefix}/${identifier}`;
 }
@@ -43,7 +40,7 @@ export function jobWorkflow(kind: JobKind): (typeof KINDS)[JobKind]['workflow'] 
   return KINDS[kind].workflow;
 }
 
-/** The kind of the jobs that a type of workflow works on; null for a flow that is no job. */
+/** Returns null for a flow that is no job. */
 export function jobKindOf(workflow: string): JobKind | null {
   return JOB_KINDS.find((kind) => KINDS[kind].workflow === workflow) ?? null;
 }
@@ -51,13 +48,12 @@ export function jobKindOf(workflow: string): JobKind | null {
 /** The stage of work while other work of its worker has all slots. */
 export const WAITING_FOR_SLOT = 'waiting for a free place';
 
-/** How logs tell of a job: the fields that name it, and a word for it. */
 export function logOfJob(kind: JobKind, identifier: string): { fields: Record<string, string>; name: string } {
   const { logField, name } = KINDS[kind];
   return { fields: { [logField]: identifier }, name };
 }
 
-/** The job is another workflow's, has ended, or is no more. Workflows know it by its status. */
+/** The job is another workflow's, has ended, or is deleted. Workflows know it by its status. */
 export class JobGone extends Refusal {
   constructor() {
     super(409, 'request_gone', 'The job is under way elsewhere, or over.');

@@ -3,7 +3,6 @@
 /** Number of deaths in a row without progress after which a step is given up. */
 export const MAX_STEP_DEATHS = 3;
 
-/** The last attempt at a step that was noted. */
 export type NotedAttempt = {
   attempt: number;
   /** Null once the attempt ended. */
@@ -16,11 +15,7 @@ export type NotedAttempt = {
 /** An attempt that begins; `hasDied`: the earlier one's process is gone, by itself, not with its database. */
 export type BegunAttempt = { attempt: number; progress: string | null; hasDied: boolean };
 
-/**
- * Returns how many processes in a row died of the step, as far as is known. A first attempt is not noted, so that it
- * costs nothing: a second one that finds no end of it counts it as a death. An end, a living process or progress of the
- * job shows that it is none.
- */
+/** Returns how many processes in a row died of the step. A first attempt is not noted: a second counts it as one. */
 export function countDeaths(noted: NotedAttempt | null, { attempt, progress, hasDied }: BegunAttempt): number {
   if (!noted) return attempt === 2 ? 1 : 0;
   if (noted.progress !== null && noted.progress !== progress) return 0;
