@@ -1,9 +1,7 @@
 /** Text of mails: lines, columns, paragraphs and reasons of failures. */
 
-/** Maximum code points of an identifier in a mail. */
 export const MAX_NAME = 60;
 
-/** Returns names with their counts, one a line, in columns. */
 export function aligned(counts: [string, number][]): string[] {
   const names = Math.max(...counts.map(([name]) => name.length));
   const digits = Math.max(...counts.map(([, count]) => thousands(count).length));

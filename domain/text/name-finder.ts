@@ -6,11 +6,7 @@ const MASK = 2 ** BITS - 1;
 
 type Grams = { length: number; power: number; seen: Uint8Array; names: Map<string, number[]> };
 
-/**
- * Finds names in texts in one pass over each text, for any number of names. A name is given by its parts, which all
- * stand in a text that contains it. Returns the numbers of the names that a text may contain, in no order; a name
- * without parts may be in any text.
- */
+/** Finds names in one pass over a text that has all parts of a name; a name without parts may be in any text. */
 export function createNameFinder(names: readonly (readonly string[])[]): (text: string) => Set<number> {
   const always = [...names.keys()].filter((name) => names[name]!.length === 0);
   const tiers = gramsOf(names);

@@ -11,10 +11,7 @@ const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?)(\d+))?$/;
 
 export type NumberReading = { ok: true; value: string } | { ok: false; message: string };
 
-/**
- * Reads a number in JSON's grammar into a decimal string without an exponent and without rounding. Refuses a magnitude
- * over 2**63 - 1, over 38 significant digits (zeros at either end don't count) and over 400 decimals.
- */
+/** Reads JSON's grammar without exponent or rounding. Refuses over 2**63 - 1, 38 significant digits or 400 decimals. */
 export function readNumber(text: string): NumberReading {
   if (text.length < MAX_MAGNITUDE.length && PLAIN.test(text)) return { ok: true, value: text };
   const match = NUMBER.exec(text);

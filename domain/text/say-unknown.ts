@@ -2,17 +2,14 @@ import { closest, distance } from 'fastest-levenshtein';
 
 /** Maximum length of names that are compared: a comparison costs the product of two lengths. */
 const COMPARED_CHARS = 64;
-/** Maximum number of names that are compared. */
 const COMPARED_NAMES = 500;
 const SHOWN_NAMES = 100;
 
-/** Says that a name is unknown, and lists the known ones. */
 export function sayUnknown(name: string, known: readonly string[]): string {
   const others = known.length > SHOWN_NAMES ? ` and ${known.length - SHOWN_NAMES} more` : '';
   return `is unknown${didYouMean(name, known)} There are ${known.slice(0, SHOWN_NAMES).join(', ')}${others}`;
 }
 
-/** Returns the end of a sentence about an unknown name. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   return nearest === null ? '.' : `: did you mean ${nearest}?`;
@@ -24,12 +21,10 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   return name.length > COMPARED_CHARS || compared.length === 0 ? null : closest(name, compared);
 }
 
-/** Maximum number of letters by which a misspelled name differs. */
 const MISSPELT_LETTERS = 2;
 /** Letters of a name for each misspelled one. Short names are all similar, so few of them are misspellings. */
 const LETTERS_PER_FAULT = 3;
 
-/** Returns the known name that this one probably misspells, or null. */
 export function misspeltName(name: string, known: readonly string[]): string | null {
   const nearest = nearestName(name, known);
   if (nearest === null || nearest === name) return null;

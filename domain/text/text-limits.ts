@@ -3,7 +3,6 @@
 /** Maximum length of Strings, keys, customer ids and Set elements, in Unicode code points (reference: Limits). */
 export const MAX_CODE_POINTS = 256;
 
-/** Returns whether `text` has more than `max` Unicode code points; an astral character counts once. */
 export function isLongerThan(text: string, max: number): boolean {
   if (text.length <= max) return false;
   if (text.length > max * 2) return true;
@@ -17,22 +16,17 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Returns whether Postgres can store each text and each member's name of a JSON value. */
 export function isStorableJson(value: unknown): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;
   return Object.entries(value).every(([name, member]) => isStorable(name) && isStorableJson(member));
 }
 
-/** Replaces what Postgres cannot store. */
 export function storable(text: string): string {
   return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
-/**
- * Cuts `text` to `max` UTF-16 units and makes it storable, for an error message. Leaves out the word that the limit
- * would cut: an erasure searches texts for whole ids, and would not find a part of one.
- */
+/** Cuts a text, and makes it storable. Drops the word at the limit: an erasure searches texts for whole ids. */
 export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string {
   return storable(text.slice(0, cutBetweenWords(text, max)));
 }
@@ -62,7 +56,6 @@ function lastWordBegins(text: string, end: number): number {
   return from;
 }
 
-/** Quotes the beginning of `text` for an error message. */
 export function quote(text: string): string {
   return text.length <= 60 ? `"${shorten(text)}"` : `"${shorten(text, 60)}…"`;
 }
