@@ -63,5 +63,4 @@ export const SUBJECT_KINDS = [
   'send',
 ] as const;
 
-/** An action and the kind of its subject, such as `create label`. */
 export type Audited = `${(typeof AUDIT_ACTIONS)[number]} ${(typeof SUBJECT_KINDS)[number]}`;

@@ -11,7 +11,6 @@ export function newestStatus<S extends Status>(statuses: readonly S[]): S | null
   );
 }
 
-/** Returns the newest status that is live in the store. */
 export function newestLiveStatus<S extends Status>(statuses: readonly S[]): S | null {
   return newestStatus(statuses.filter(({ state }) => state === 'live'));
 }

@@ -1,6 +1,5 @@
 /** Languages of ISO 639-1: their codes and English names. */
 
-/** The 183 codes of ISO 639-1 that are in force. */
 const CODES = new Set(
   (
     'aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es et eu fa ff fi fj ' +
@@ -29,12 +28,10 @@ const OWN_LABELS = new Map([
   ['tw', 'Twi'],
 ]);
 
-/** Returns whether a text is a code of ISO 639-1: two lowercase letters, without a region. */
 export function isLanguage(code: string): boolean {
   return CODES.has(code);
 }
 
-/** Returns the English name of a language. */
 export function languageLabel(code: string): string {
   english ??= new Intl.DisplayNames(['en'], { type: 'language' });
   return OWN_LABELS.get(code) ?? english.of(code)!;

@@ -3,7 +3,6 @@ export type QuietHours = { start: number; end: number; timezone: string | null }
 
 const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
 
-/** Returns the minute of the day of a time such as 22:30, or undefined. */
 export function readTimeOfDay(text: string): number | undefined {
   const match = TIME_OF_DAY.exec(text);
   return match ? Number(match[1]) * 60 + Number(match[2]) : undefined;

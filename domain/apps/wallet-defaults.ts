@@ -1,6 +1,5 @@
 /** Parts that every data wallet has. */
 
-/** A text by language (ISO 639-1). */
 export type Texts = Record<string, string>;
 
 type DefaultCategory = { technicalName: string; title: Texts; description: Texts };
@@ -30,7 +29,6 @@ export const DEFAULT_CATEGORIES: readonly DefaultCategory[] = [
   },
 ];
 
-/** The recipient of every data wallet: this service, with the data that it receives from an app. */
 export const DEFAULT_RECIPIENT: { technicalName: string; displayName: string; elements: readonly DefaultElement[] } = {
   technicalName: 'millrace',
   displayName: 'Millrace',

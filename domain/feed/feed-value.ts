@@ -30,15 +30,10 @@ export type FeedValue = Readonly<Record<string, unknown>>;
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };
 
 /**
- * Returns what a value of a feed does (reference: Feeding attribute values). The first error counts, in this order:
- * customer id, customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value.
- *
- * null removes, from a Set all elements. A Set needs an action otherwise: ADD and REMOVE take one element as it
- * stands, UPSERT the whole Set between `;`, DEL empties it. Of a scalar v2 passes the action over; in v3 DEL removes
- * it, and ADD, UPSERT, REMOVE and no action replace it. DEL doesn't look at the value. An empty text is no action.
- *
- * A Number is a JSON number or a string that holds one, a Boolean true or false or one of these as a string, all
- * else a string. customer_id is a string.
+ * Returns what a value does (reference: Feeding attribute values). The first error counts: customer id,
+ * customer_id_type, key, unknown key (ignored, all else fails), attribute or SoR disabled, action, value. Null removes.
+ * A Set needs an action: ADD and REMOVE take one element as it stands, UPSERT the whole Set between `;`, DEL empties
+ * it. For a scalar, v2 ignores the action; in v3 DEL removes it without a look at the value, and the others replace it.
  */
 export function checkFeedValue(given: FeedValue, rules: FeedRules): RowOutcome {
   const { customer_id: customerId, attribute_key: key } = given;
@@ -75,7 +70,7 @@ function noKey(given: FeedValue): RefusedRow {
   return refuseValue(given, isAbsent(key) ? 'EMPTY_KEY' : 'PARSING_FAILED', sayNoText('attribute_key', key));
 }
 
-/** Default user_id; undefined where it is none that there is. */
+/** Returns undefined for an unknown type; the default is user_id. */
 export function readCustomerType(given: unknown): CustomerType | undefined {
   return isAbsent(given) ? 'user_id' : CUSTOMER_TYPES.find((type) => type === given);
 }
@@ -86,7 +81,7 @@ function unknownType(given: FeedValue): RefusedRow {
   return refuseValue(given, 'UNKNOWN_TYPE', `customer_id_type is ${CUSTOMER_TYPES.join(' or ')}, not ${found}`);
 }
 
-/** null for none, undefined for an unknown one. */
+/** Returns null for none, an empty text included, and undefined for an unknown one. */
 function readAction(given: unknown): Action | null | undefined {
   if (isAbsent(given) || given === '') return null;
   return typeof given === 'string' ? findAction(given) : undefined;
@@ -112,7 +107,6 @@ function checkSet(given: FeedValue, { id }: ImportAttribute, person: Person): Se
   return parsed.ok ? { ...row, action, elements: parsed.value } : refuseValue(given, parsed.errorType, parsed.message);
 }
 
-/** By the rules of a String, which are those of an element. */
 function oneElement(text: string) {
   const parsed = parseAttributeValue('String', text);
   return parsed.ok ? { ok: true as const, value: [parsed.value as string] } : parsed;
@@ -169,14 +163,9 @@ export type WaitingRequest = {
 /** An error of one of several requests; its line is the value's ordinal among the request's values, from 0. */
 export type FeedError = { requestId: number; error: ImportError };
 
-/**
- * Every value of some requests is a change, an error, or a trait older than one before it of the same key. A change's
- * line is its value's ordinal among all of them; `older` has the lines of such traits, `suspicious` those of values
- * whose customer id hardly is one.
- */
+/** The values of some requests; a line is a value's ordinal among all. `older`: traits older than one before them. */
 export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[]; older: Set<number>; suspicious: number[] };
 
-/** Checks the values of some requests into one SoR, in their order; each request by its own version. */
 export function checkFeed(
   requests: readonly WaitingRequest[],
   rules: Omit<FeedRules, 'version' | 'isTrait'>,
@@ -206,7 +195,6 @@ export function checkFeed(
   return checked;
 }
 
-/** The time at which the latest value of each key so far was said. */
 class LatestByKey {
   readonly #byKey = new Map<string, Date>();
 
@@ -220,7 +208,6 @@ class LatestByKey {
   }
 }
 
-/** Returns the request, and the ordinal in it, of the value at `line` of all values. */
 export function valueAt(
   requests: readonly WaitingRequest[],
   line: number,

@@ -31,12 +31,7 @@ function daysInMonth(year: number, month: number): number {
   return month === 2 && isLeapYear ? 29 : DAYS_IN_MONTH[month - 1]!;
 }
 
-/**
- * Reads an ISO 8601 date and time into ISO in UTC with milliseconds; returns undefined for any other text. Seconds are
- * optional, more than three decimals are cut, and a space may replace the T. The zone is Z, +01:00, +0100 or +01, by
- * default UTC. Refused are a date alone, days that do not exist, 24:00, leap seconds, and instants outside the years
- * 0001 to 9999 of UTC.
- */
+/** Reads ISO 8601 into UTC with ms. Refuses a date alone, 24:00, leap seconds, and years outside 0001 to 9999. */
 export function readDatetime(text: string): string | undefined {
   const parts = DATETIME.exec(text)?.groups;
   if (parts === undefined || !isDate(parts.date!)) return undefined;
@@ -55,23 +50,17 @@ export function dayOfMidnight(text: string): string | undefined {
   return isMidnight && readDatetime(text) !== undefined ? date : undefined;
 }
 
-/** Returns whether a date and time that `readDatetime` accepts has a zone. */
 export function saysZone(datetime: string): boolean {
   return /[Zz+-]/.test(datetime.slice('YYYY-MM-DDTHH:MM'.length));
 }
 
-/** Returns ISO in UTC with milliseconds; undefined outside the years 0001 to 9999. */
 function writeDatetime(instantMs: number): string | undefined {
   return instantMs >= FIRST_INSTANT && instantMs <= LAST_INSTANT ? new Date(instantMs).toISOString() : undefined;
 }
 
-/**
- * Clocks of a time zone: their times, and the instants of these times. Times on clocks are in ms, as if they were UTC.
- */
+/** Clocks of a time zone. Their times are in ms, as if they were UTC. */
 export type ZoneClock = {
-  /** Returns how far the clocks are ahead of UTC at an instant. */
   offsetAt(instant: number): number;
-  /** Returns the clocks' time at an instant. */
   timeAt(instant: number): number;
   /** Returns the instant of a time: the first of two, and by `gap` for a time that the clocks skip. */
   instantOf(time: number, rule: { gap: GapRule }): number;
@@ -80,7 +69,6 @@ export type ZoneClock = {
 /** The instant of a skipped time: the change's `end`, or `later` by the earlier offset (RFC 5545, 3.3.5). */
 type GapRule = 'end' | 'later';
 
-/** Returns the clocks of a zone that `isTimeZone` accepts, or that Luxon has read. */
 export function zoneClock(zone: string | Zone = 'UTC'): ZoneClock {
   const offsetAt = zone === 'UTC' ? () => 0 : remembered(offsetsOf(zone));
   return {
@@ -153,7 +141,6 @@ export function dayIn({ timeAt }: ZoneClock, { kind, ms }: WrittenTime): string 
   return writeDatetime(kind === 'local' ? ms : timeAt(ms))?.slice(0, 'YYYY-MM-DD'.length);
 }
 
-/** Returns the time in UTC; undefined outside the years 0001 to 9999. */
 export function datetimeIn({ instantOf }: ZoneClock, { kind, ms }: WrittenTime): string | undefined {
   return writeDatetime(kind === 'local' ? instantOf(ms, { gap: 'later' }) : ms);
 }
