@@ -17,7 +17,6 @@ export const FAILURE_CONVERTER = fileURLToPath(new URL('../workflows/failure-con
 
 export const dataConverter: DataConverter = { failureConverterPath: FAILURE_CONVERTER };
 
-/** Address of Temporal, and credentials for it. */
 export type TemporalSettings = {
   address: string;
   namespace: string;
@@ -26,10 +25,7 @@ export type TemporalSettings = {
   tls?: { certPath?: string | undefined; keyPath?: string | undefined; caPath?: string | undefined } | undefined;
 };
 
-/**
- * Opens a client that connects at its first call. `identity`: this process in histories; `around`: interceptors of its
- * calls.
- */
+/** Opens a client that connects at its first call. `identity` names this process in histories. */
 export async function openTemporalClient(
   settings: TemporalSettings,
   identity: string,
@@ -48,7 +44,6 @@ export async function openTemporalClient(
 
 type TemporalConnection = { address: string; apiKey?: string } & Pick<ConnectionOptions, 'tls'>;
 
-/** Returns options for the client's connection and the workers' native one. */
 export async function connectionOptions({ address, apiKey, tls }: TemporalSettings): Promise<TemporalConnection> {
   const pem = (path: string | undefined) => (path ? readFile(path) : undefined);
   const [crt, key, ca] = await Promise.all([pem(tls?.certPath), pem(tls?.keyPath), pem(tls?.caPath)]);
@@ -60,10 +55,7 @@ export async function connectionOptions({ address, apiKey, tls }: TemporalSettin
   };
 }
 
-/**
- * Ends a call as canceled if its retry begins after the connection was closed. Otherwise the retry, in a timer, would
- * throw and end the process.
- */
+/** Ends a call as canceled if its retry begins after the close: it would throw in a timer, and end the process. */
 const endCallsOnceClosed: Interceptor = (options, nextCall) => {
   try {
     return new InterceptingCall(nextCall(options));
@@ -72,7 +64,6 @@ const endCallsOnceClosed: Interceptor = (options, nextCall) => {
   }
 };
 
-/** Answers at once, and sends nothing. */
 function endedCall(details: string): InterceptingCall {
   const ended = { code: status.CANCELLED, details, metadata: new Metadata() };
   return new InterceptingCall(null as never, {

@@ -21,10 +21,7 @@ const QUEUE: TaskQueue = 'flows';
 
 export type Flows = ReturnType<typeof flowsOver>;
 
-/**
- * Returns what requests ask of Temporal. Each call fails after `withinMs`, so that no request waits for a Temporal that
- * is away.
- */
+/** Returns what requests ask of Temporal. Calls fail after `withinMs`: no request waits while Temporal is away. */
 export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, withinMs: number) {
   const within = (call: () => Promise<void>) => temporal.connection.withDeadline(Date.now() + withinMs, call);
   return {
@@ -43,7 +40,6 @@ export function startJob(temporal: Client, kind: JobKind, ref: JobRef): Promise<
   return start(temporal, jobWorkflow(kind), jobWorkflowId(kind, ref.identifier), ref);
 }
 
-/** Starts counting an entity's attempts and delivering their outcomes, unless that is running. */
 export function startReports(temporal: Client, entityId: number): Promise<void> {
   return start(temporal, 'aggregateReports', reportsWorkflowId(entityId), entityId);
 }
@@ -53,12 +49,10 @@ export function cancelSend(temporal: Client, { kind, ...ref }: SendRef): Promise
   return signal(temporal, jobWorkflow(kind), jobWorkflowId(kind, ref.identifier), ref, SEND_CANCELED);
 }
 
-/** Signals an entity's feed that something has arrived, and starts it if it is not running. */
 export function wakeFeed(temporal: Client, entityId: number): Promise<void> {
   return signal(temporal, 'feedAttributes', feedWorkflowId(entityId), entityId, FEED_ARRIVED);
 }
 
-/** Signals the refresh of an entity's segments that one is due, and starts it if it is not running. */
 export function wakeSegments(temporal: Client, entityId: number): Promise<void> {
   return signal(temporal, 'refreshSegments', segmentsWorkflowId(entityId), entityId, SEGMENTS_DUE);
 }

@@ -22,10 +22,8 @@ import type { Owners } from '../store/jobs/run-owners.ts';
 import type { Sync } from '../store/syncs/sync-record.ts';
 import { syncs } from '../store/syncs/syncs.ts';
 
-/** A sync or an exporter. */
 type Owner = { entityId: number; id: number; identifier: string; revision: number; scheduledUntil: Date | null };
 
-/** How ids of Schedules and of their ticks begin, and the ticks' workflow. */
 type ScheduleKind = { prefix: string; tickPrefix: string; tick: 'syncTick' | 'exportTick' };
 
 /** Adds which Schedule an owner wants, null for none, and how its ticks name its id. */
@@ -52,7 +50,6 @@ export const EXPORTER_SCHEDULES: OwnerSchedules<DataExporter> = {
   scheduleOf: ({ active, paused, identifier }, zone) => (active && !paused ? exportSchedule(identifier, zone) : null),
 };
 
-/** The tick's input: the row, and the name that the API shows. */
 type TickRef = { entityId: number; identifier: string } & Record<string, number | string>;
 
 /** A row with a Schedule, the row's revision that the Schedule has, and until when the Schedule has times. */
@@ -78,17 +75,12 @@ export function followSync(deps: FollowDependencies, sync: Sync): Promise<void> 
   return follow(deps, SYNC_SCHEDULES, sync, '');
 }
 
-/**
- * Does the same for an exporter, by the clocks of its entity: none while it is not active, is paused, or is deleted.
- */
+/** Does the same for an exporter: none while it is not active, is paused, or is deleted. */
 export async function followExporter(deps: FollowDependencies, exporter: DataExporter): Promise<void> {
   return follow(deps, EXPORTER_SCHEDULES, exporter, await findEntityZone(deps.db, exporter.entityId));
 }
 
-/**
- * Makes missing Schedules, replaces those of an earlier revision or with few times left, and deletes those without a
- * row.
- */
+/** Makes missing Schedules, replaces outdated ones and ones with few times left, and deletes those without a row. */
 export async function repairSchedules(deps: FollowDependencies & { boundary(name: string): void }): Promise<void> {
   await repair(deps, SYNC_SCHEDULES);
   await repair(deps, EXPORTER_SCHEDULES);
@@ -134,10 +126,7 @@ function isCurrent(
   return runsBetween(schedule, new Date(), found.until, TIMES_LEFT) === TIMES_LEFT;
 }
 
-/**
- * Makes or replaces the Schedule of a row, which starts its tick at each of the next 100 runs, and returns the time of
- * the last of them. Runs that are due but still wait for their jitter stay due.
- */
+/** Makes or replaces a Schedule with its next 100 runs, and returns the last one's time. Jittered runs stay due. */
 export async function putSchedule(
   temporal: Client,
   { prefix, tickPrefix, tick }: ScheduleKind,
@@ -166,7 +155,6 @@ export async function putSchedule(
   return until;
 }
 
-/** Deletes the Schedule of a row, if it has one. */
 export async function deleteSchedule(temporal: Client, { prefix }: ScheduleKind, identifier: string): Promise<void> {
   await temporal.schedule
     .getHandle(prefix + identifier)
@@ -174,10 +162,7 @@ export async function deleteSchedule(temporal: Client, { prefix }: ScheduleKind,
     .catch(unlessGone);
 }
 
-/**
- * Lists all Schedules of a kind, as Temporal shows them: a moment late. A Schedule whose note an operator has changed
- * (pausing it does) has the revision -1, which no row has.
- */
+/** Lists Schedules, a moment late. One whose note an operator has changed (pausing does) has the revision -1. */
 export async function* listSchedules(temporal: Client, { prefix }: ScheduleKind): AsyncGenerator<ListedSchedule> {
   for await (const { scheduleId, state } of temporal.schedule.list()) {
     if (!scheduleId.startsWith(prefix)) continue;
