@@ -16,10 +16,7 @@ const { claimExport, windowClosed, endExport } = proxyActivities<ExportDailyStep
 const { exportFiles } = proxyActivities<ExportDailySteps>(BULK_STEPS);
 const { mailExportAlert } = proxyActivities<ExportDailySteps>(MAIL_STEPS);
 
-/**
- * Exports an exporter's window into its bucket once no transaction can still write into it, and alerts its recipients
- * if they have to act. A test may let it continue as new after fewer waits.
- */
+/** Exports a window into its bucket once no transaction can write into it any more, and alerts people who must act. */
 export async function exportDaily(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimed(claimExport, ref);
   if (!claim) return;

@@ -3,11 +3,7 @@ import { DefaultFailureConverter, type FailureConverter, type ProtoFailure } fro
 /** Matches a class name, a refusal's code or an error's id, which quote no value. */
 const OPAQUE = /^[\w-]{1,64}$/;
 
-/**
- * Keeps texts out of histories, which cannot be erased. An error of a step or workflow keeps its class, and a message
- * only if it is a code or an id. Stacks, details and causes are dropped; failures that Temporal wraps around another
- * keep that one as cause.
- */
+/** Keeps texts out of histories, which cannot be erased: errors keep their class, and a code or id as message. */
 class OpaqueFailureConverter extends DefaultFailureConverter {
   override errorToFailure(...args: Parameters<DefaultFailureConverter['errorToFailure']>): ProtoFailure {
     return withoutTexts(super.errorToFailure(...args));

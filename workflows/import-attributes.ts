@@ -7,7 +7,7 @@ const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>(SHORT_
 const { fetchFile, loadRows } = proxyActivities<ImportAttributesSteps>(BULK_STEPS);
 const { mailReport } = proxyActivities<ImportAttributesSteps>(MAIL_STEPS);
 
-/** Brings each row of a file into a customer's profile or into the list of errors, and tells of it. */
+/** Brings each row of a file into a customer's profile or into the list of errors, and mails the result. */
 export async function importAttributes(ref: JobRef): Promise<void> {
   const claim = await claimed(claimImport, ref);
   if (!claim) return;

@@ -18,7 +18,6 @@ import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
 
 /** Shared by all workflows of jobs: how long Temporal waits for their steps, and how they wait. */
 
-/** Claims, ends, and steps that only look. */
 export const SHORT_STEPS: ActivityOptions = { startToCloseTimeout: SHORT_STEP_TIMEOUT, retry: RETRY };
 export const BULK_STEPS = longSteps('bulk');
 export const SYNC_STEPS = longSteps('syncs');
@@ -33,10 +32,7 @@ function longSteps(taskQueue: TaskQueue): ActivityOptions {
 /** Number of waits after which a flow continues as new, so that no history grows long. */
 export const WAITS_OF_A_RUN = 50;
 
-/**
- * Calls a step until it asks for no further call, and waits between calls as long as it says. `doing`: what Temporal's
- * page shows meanwhile, with the time until which it waits.
- */
+/** Calls a step until it needs no further call, and waits between calls as it says. Temporal's page shows `doing`. */
 export async function untilSettled(
   doing: string,
   step: () => Promise<RetryAfter | null>,
@@ -50,9 +46,7 @@ export async function untilSettled(
   }
 }
 
-/**
- * Waits, and adds the end of the wait to the details on Temporal's page. `waits`: number of waits of this kind so far.
- */
+/** Waits, and shows the end of the wait on Temporal's page. `waits`: number of waits of this kind so far. */
 export async function pause(ms: number, waits: number, wait: (ms: number) => Promise<void> = sleep): Promise<void> {
   setCurrentDetails(`${getCurrentDetails()}: waits until ${new Date(Date.now() + ms).toISOString()} (wait ${waits})`);
   await wait(ms);
@@ -87,7 +81,6 @@ export async function claimed<Claim>(
   return ours;
 }
 
-/** Returns a wait that ends early when the send is canceled. */
 export function waitUnlessCanceled(): (ms: number) => Promise<void> {
   let isCanceled = false;
   setHandler(defineSignal(SEND_CANCELED), () => {

@@ -15,10 +15,7 @@ const { claimCampaign } = proxyActivities<RunCampaignSteps>(SHORT_STEPS);
 const { prepareAudience } = proxyActivities<RunCampaignSteps>(BULK_STEPS);
 const { sendToAudience } = proxyActivities<RunCampaignSteps>(SEND_STEPS);
 
-/**
- * Finds the audience of a campaign at its times, and sends to each device at its own. After a cancel, the rest is not
- * sent.
- */
+/** Finds a campaign's audience at its times, and sends to each device at its own. After a cancel, sends no more. */
 export async function runCampaign(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();
   const claim = await claimed(claimCampaign, ref);

@@ -15,10 +15,7 @@ const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>(SHORT_STEPS);
 const { syncRecords } = proxyActivities<RunSyncSteps>(SYNC_STEPS);
 const { mailSyncAlert } = proxyActivities<RunSyncSteps>(MAIL_STEPS);
 
-/**
- * Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. A
- * test may have it go on in a new run after fewer waits.
- */
+/** Brings a source's records into their destination, or records why not, and alerts people who must act. */
 export async function runSync(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimed(claimSyncRun, ref);
   if (!claim) return;

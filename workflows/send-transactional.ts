@@ -13,9 +13,7 @@ import {
 const { claimSend } = proxyActivities<SendTransactionalSteps>(SHORT_STEPS);
 const { sendMessages } = proxyActivities<SendTransactionalSteps>(SEND_STEPS);
 
-/**
- * Sends the messages of a request at their time, to each device once. After a cancel, the rest is recorded as canceled.
- */
+/** Sends a request's messages at their time, to each device once. After a cancel, records the rest as canceled. */
 export async function sendTransactional(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();
   const claim = await claimed(claimSend, ref);
