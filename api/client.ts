@@ -5,23 +5,17 @@ import { CALLED_OPERATIONS } from './core/called-operations.ts';
 import { type Operation, takesIdempotencyKey } from './core/operation.ts';
 import type * as contract from './operations.ts';
 
-/**
- * A client of the interface: it has a function for each operation, which takes `params` (of the path), `query` and
- * `body`, and returns the `result` of the response. It throws a refusal of the server as a `Refusal`, with the server's
- * message.
- */
+/** A client of the interface: a function for each operation returns `result`, or throws the server's `Refusal`. */
 
 export { Refusal };
 export type * from './operations.ts';
 
 export type ClientOptions = {
-  /** Address of the server, such as http://127.0.0.1:8080. */
   url: string;
   /** Token of a login, or a service token. Operations without other credentials need one. */
   token?: string | undefined;
   /** By default 3, which includes everything in 2. */
   version?: 2 | 3;
-  /** Returns a message that replaces the server's message of a refusal. */
   explain?: ((refusal: Refusal) => string) | undefined;
 };
 
@@ -34,7 +28,6 @@ export type CallOptions = {
 /** `status` of a Refusal: the connection failed before the response began, or during the response. */
 export const UNREACHABLE = 'unreachable';
 export const BROKEN_OFF = 'broken_off';
-/** `status` of a Refusal: `url` or `token` is not valid in a request. */
 export const BAD_URL = 'bad_url';
 export const NOT_SENT = 'not_sent';
 
@@ -66,10 +59,8 @@ export type ResultOf<O> =
       ? void
       : z.output<R>
     : never;
-/** The body that an operation takes. */
 export type BodyOf<Name extends OperationName> =
   Contract[Name] extends Operation<z.ZodObject, z.ZodObject, infer B> ? z.input<B> : never;
-/** The type of an item of a list. */
 type ItemOf<R> = R extends { items: readonly (infer T)[] }
   ? T
   : R extends { next: string | null }
@@ -89,7 +80,6 @@ type Lists = {
 type Streams = { [K in OperationName]: (...given: Arguments<Contract[K]>) => Promise<AsyncIterable<Uint8Array>> };
 
 export type Client = Calls & {
-  /** Iterates over the items of a list, across all its pages. */
   each: Lists;
   /** Streams the body of a response: for files, and for lists that may not fit into memory. */
   stream: Streams;
@@ -305,7 +295,7 @@ function search(query: Record<string, QueryValue>): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
 }
 
-/** Milliseconds before the next try; null if the client does not retry. */
+/** Returns milliseconds; null if the client does not retry. */
 function waitBeforeNext(
   { http, status, extra: { retry_after: seconds } }: Refusal,
   { method, headers }: Request,
@@ -333,10 +323,7 @@ function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/**
- * Shows the error's cause only: its own message may hold an address with a password. A cause without a code is no
- * connection failure.
- */
+/** Shows only the error's cause, if that has a code: the message may hold an address with a password. */
 function refuseUnsent(url: string, { cause }: Error): never {
   const { code, message } = (cause ?? {}) as { code?: string; message?: string };
   // Browsers give no cause.
@@ -351,7 +338,7 @@ const engine = JSON as unknown as {
 /** A text needs this many digits in a row to contain a whole number beyond 2^53. */
 const MANY_DIGITS = /\d{16}/;
 
-/** Whole numbers beyond 2^53 become bigints. */
+/** Parses whole numbers beyond 2^53 as bigints. */
 function parse(text: string): unknown {
   if (!MANY_DIGITS.test(text)) return JSON.parse(text);
   return engine.parse(text, (_, value, { source }) =>

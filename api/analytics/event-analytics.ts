@@ -24,7 +24,6 @@ export const EventAnalytics = z
   .meta({ id: 'EventAnalytics' });
 export type EventAnalytics = z.output<typeof EventAnalytics>;
 
-/** Days in the reference's form, here and in file exports. */
 export const dayPeriodQuery = {
   sd: z.string().optional().describe('First day: a midnight in UTC, in seconds since the epoch'),
   ed: z.string().optional().describe('Last day, included: a midnight in UTC, in seconds since the epoch'),

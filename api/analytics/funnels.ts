@@ -37,7 +37,6 @@ export const DETAIL_BREAKDOWN = 'breakdown=detail.*';
 const params = z.object({ identifier });
 const MAX_LABELS = 100;
 const DESCRIPTION_CHARS = 2_000;
-/** Maximum size of the steps of a funnel, and of its exclusions. */
 const STEPS_BYTES = 256 * 1024;
 
 const MatchName = z

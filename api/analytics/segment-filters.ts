@@ -190,10 +190,7 @@ const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z
   )
   .meta({ id: 'FilterElement' });
 
-/**
- * A filter as a record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference:
- * Segment).
- */
+/** Reads a record's `{ value, options: [{ … }] }` as `{ filter_on: value, … }` (reference: Segment). */
 function flatten(given: unknown): unknown {
   if (!isObject(given)) return given;
   if ('filters' in given && !('filter_on' in given)) return { ...given, filter_on: BLOCK };
@@ -217,7 +214,6 @@ const filtersInput = closedObject({
     if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
   });
 
-/** Maximum size of the filters of a segment or campaign. */
 export const FILTERS_BYTES = 256 * 1024;
 
 /** Refuses too many filters before it reads any. */

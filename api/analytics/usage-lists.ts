@@ -1,6 +1,4 @@
-/**
- * Lists of events, sessions, devices and locations that apps sent (reference: Events, Sessions, Devices, Locations).
- */
+/** Lists of events, sessions, devices and locations (reference: Events, Sessions, Devices, Locations). */
 
 import { z } from 'zod';
 import { FIELD_FORMS, LIST_FIELDS, type UsageListName } from '../../domain/analytics/usage-lists.ts';

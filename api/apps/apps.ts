@@ -172,7 +172,6 @@ export const NewApp = z
   .meta({ id: 'NewApp' });
 export type NewApp = z.output<typeof NewApp>;
 
-/** Members that a change leaves out stay as they are. */
 export const AppChange = z
   .object({ name: name.optional(), package_name: packageName.optional(), ...others })
   .meta({ id: 'AppChange' });

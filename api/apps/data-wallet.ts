@@ -8,11 +8,9 @@ import { shorten } from '../../domain/text/text-limits.ts';
 import { boundedRecord, identifier, jsonArray, jsonObject, name, stored, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 
-/** An app's information for its users about the data that it holds (reference: Data wallet). */
 const SHARED = { tag: 'Data wallet', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/data_wallet';
 
-/** Maximum lengths, in Unicode code points. */
 const TITLE_CHARS = 256;
 const DESCRIPTION_CHARS = 10_000;
 const LEGAL_TEXT_CHARS = 200_000;
@@ -30,7 +28,6 @@ const technicalName = text()
   .refine(isTechnicalName, 'must hold only lowercase letters (a to z) and underscores')
   .meta({ pattern: '^[a-z_]+$' });
 
-/** Null for a code of ISO 639-1; else a message that quotes the code and suggests the closest one. */
 function languageError(code: string): string | null {
   if (isLanguage(code)) return null;
   const closest = closestLanguage(code);
@@ -38,7 +35,6 @@ function languageError(code: string): string | null {
   return `${shorten(code, SHOWN_CHARS)} is no ISO 639-1 code${hint}`;
 }
 
-/** A text for each language. An error names each key that is no language code. */
 function texts(max: number, maxBytes: number) {
   const byLanguage = boundedRecord(text({ max }), MAX_LANGUAGES).check((ctx) => {
     for (const code of Object.keys(ctx.value)) {
@@ -54,13 +50,10 @@ const title = texts(TITLE_CHARS, TITLE_BYTES);
 const description = texts(DESCRIPTION_CHARS, DESCRIPTION_BYTES);
 const legalText = texts(LEGAL_TEXT_CHARS, LEGAL_TEXT_BYTES);
 
-/** Texts in responses, by language code. */
 export const TextByLanguage = z.record(z.string(), z.string()).meta({ id: 'TextByLanguage' });
 export type TextByLanguage = z.output<typeof TextByLanguage>;
 
-/**
- * A list without two elements of the same `nameOf`; an error names the second one at `path`. In a web form, its JSON.
- */
+/** Refuses the second of two elements with the same `nameOf`, at `path`. In a web form the list is JSON. */
 function withoutRepeats<T extends z.ZodType>(
   element: T,
   { min, max, path, nameOf }: { min?: number; max: number; path: string[]; nameOf: (each: z.output<T>) => string },
@@ -130,18 +123,13 @@ export const updateWalletLanguages = languagesBy('updateWalletLanguages', 'PUT')
 export const patchWalletLanguages = languagesBy('patchWalletLanguages', 'PATCH');
 
 type AppParams = typeof ONE_APP;
-/** The app, and an object of its wallet by identifier or technical name; its parameter's name depends on the kind. */
 export type OneParams = z.ZodObject<{ app_identifier: typeof identifier } & Record<string, typeof identifier>>;
 
 type WalletKind = Extract<(typeof SUBJECT_KINDS)[number], 'legal_text' | 'data_category' | 'recipient' | 'purpose'>;
 
-/** The operations on one kind of object in a data wallet. */
 export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType> = {
-  /** Its name in messages, in lower case. */
   name: string;
-  /** The name of its parameter in paths. */
   param: string;
-  /** Its name in the audit log. */
   kind: WalletKind;
   list: Operation<AppParams, Nothing, Nothing, z.ZodArray<R>, 'token'>;
   view: Operation<OneParams, Nothing, Nothing, R, 'token'>;
@@ -151,10 +139,7 @@ export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R ext
   delete: Operation<OneParams, Nothing, Nothing, R, 'token'>;
 };
 
-/**
- * Returns the operations: list, view, create, change by PUT and PATCH, which do the same, and delete (reference: Data
- * wallet).
- */
+/** Returns the operations on one kind of object; PUT and PATCH do the same (reference: Data wallet). */
 function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType>({
   ids: [Name, Names],
   words: [one, many],
@@ -166,9 +151,7 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
   change,
 }: {
   ids: [one: string, many: string];
-  /** Names of one and of several in messages, in lower case. */
   words: [one: string, many: string];
-  /** Below the data wallet's path, and its parameter's name there. */
   path: string;
   param: string;
   kind: WalletKind;
@@ -383,9 +366,7 @@ export type Purpose = z.output<typeof Purpose>;
 
 const somePurpose = { ...described, data_elements: purposeElements.optional() };
 
-/**
- * Purposes of the data. The reference shows neither the other fields of a body nor changes: these are Millrace's own.
- */
+/** Purposes of the data. Other fields and changes are Millrace's own: the reference shows none. */
 export const purposes = walletOperations({
   ids: ['Purpose', 'Purposes'],
   words: ['purpose', 'purposes'],

@@ -1,6 +1,4 @@
-/**
- * Keys with which an app's server signs user tokens (docs/user-tokens.md). A key is enough to request any user's data.
- */
+/** Keys that sign user tokens (docs/user-tokens.md). A key is enough to request any user's data. */
 
 import { z } from 'zod';
 import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';

@@ -43,7 +43,7 @@ export const wrongParam: Malformed = {
   message: (name) => `Param ${name} is not valid`,
 };
 
-/** Reference: Customer profile. */
+/** A customer's values (reference: Customer profile). */
 export const CustomerProfile = z
   .object({
     customer_id: z.string(),

@@ -29,7 +29,6 @@ const SHARED = {
 } as const;
 const VIEW = { tag: 'Campaigns', right: 'campaign_view' } as const;
 const DRAFT = { ...SHARED, right: 'campaign_draft' } as const;
-/** Shared by operations that create or replace a body. */
 const WRITE = { ...DRAFT, rightsByField: { variants: 'ab_testing' } } as const;
 const PUBLISH = { ...SHARED, right: 'campaign_publish' } as const;
 
@@ -66,7 +65,6 @@ function epoch(message: string) {
     .refine((value) => value >= 0 && value <= MAX_EPOCH, message);
 }
 
-/** Makes null and an empty text absent. */
 function orNone<S extends z.ZodType>(schema: S) {
   return z.preprocess((value) => (value === '' || value === null ? undefined : value), schema.optional());
 }
@@ -293,7 +291,6 @@ const WholeParams = z.object({
   inapp_parameters: shownParameters,
 });
 
-/** A campaign with its whole body. */
 export const CampaignDetails = z
   .object({
     ...shownCampaign,

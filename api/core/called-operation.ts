@@ -1,11 +1,9 @@
 import type { Operation } from './operation.ts';
 
-/** The members of an operation that a client needs to call it. */
 export type CalledOperation = Pick<Operation, 'id' | 'method' | 'path' | 'auth' | (typeof OPTIONAL)[number]>;
 
 const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart'] as const;
 
-/** Returns the client's members of each operation in the contract. */
 export function calledOperations(contract: object): CalledOperation[] {
   return Object.values(contract)
     .filter(isOperation)

@@ -8,17 +8,13 @@ import { withRoundedAsText } from '../../domain/json/plain-json.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/text/text-limits.ts';
 
-/** Maximum nesting of arrays and objects, in a body and in the JSON of a web form. */
 export const MAX_NESTING = 64;
 
-/** Maximum lengths that a login accepts. */
 export const EMAIL_CHARS = 320;
 export const PASSWORD_CHARS = 1_024;
 
-/** The refusal of a text, or of JSON with a text or a name, that Postgres can't store. */
 export const NOT_STORABLE = 'must not hold NUL or half a surrogate pair';
 
-/** Text that can be stored: 1 to `max` Unicode code points. */
 export function text({ max = MAX_CODE_POINTS } = {}) {
   return z
     .string()
@@ -28,14 +24,12 @@ export function text({ max = MAX_CODE_POINTS } = {}) {
     .meta({ minLength: 1, maxLength: max });
 }
 
-/** A name for people: a text that is not blank. */
 export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
 
 export const email = z
   .email({ error: ({ input }) => (input === undefined ? 'is required' : 'must be an e-mail address') })
   .max(254, 'must have at most 254 characters');
 
-/** A new password. */
 export const newPassword = text({ max: PASSWORD_CHARS }).refine(
   (value) => Array.from(value).length >= 8,
   'must have at least 8 characters',
@@ -57,7 +51,6 @@ export const customerId = z
   })
   .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
 
-/** Spellings of people and languages. */
 const YES = ['true', '1', 'True', 'TRUE'] as const;
 const NO = ['false', '0', 'False', 'FALSE'] as const;
 const isOneOf = (words: readonly unknown[], value: unknown): boolean => words.includes(value);
@@ -72,7 +65,6 @@ export const bodyFlag = z
   .union([z.boolean(), z.enum([...YES, ...NO])], { error: 'must be true or false' })
   .transform((value) => value === true || isOneOf(YES, value));
 
-/** A whole number in a JSON body or a web form, where every value is text. */
 export function bodyInteger({ min, max }: { min: number; max: number }) {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
@@ -89,7 +81,6 @@ export function bodyInteger({ min, max }: { min: number; max: number }) {
     .refine((value) => value >= min && value <= max, message);
 }
 
-/** A whole number in a query. */
 export function queryInteger({ min, max }: { min: number; max: number }) {
   const message = `must be a whole number from ${min} to ${max}`;
   return z
@@ -112,10 +103,7 @@ export function jsonArray<S extends z.ZodType>(
   return orItsJson('an array', stored(maxBytes, boundedArray(schema, { max, min })));
 }
 
-/**
- * A value that is stored as a document of at most `maxBytes` (`storedBytes`): a larger one is refused as such, before
- * its schema is checked. In a web form it is inside `jsonObject`.
- */
+/** A value that is stored in at most `maxBytes` (`storedBytes`): refuses a larger one before it checks the schema. */
 export function stored<S extends z.ZodType>(maxBytes: number, schema: S) {
   return z
     .preprocess(
@@ -150,10 +138,7 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
 
 type ArrayBounds = { max: number; min?: number; tooFew?: string; error?: string; words?: string };
 
-/**
- * An array. One that is too long is refused as such, without a look at its elements. `error`: for a value that is no
- * array; `words`: its elements.
- */
+/** An array. One that is too long is refused as such, without a look at its elements. `words` names these. */
 export function boundedArray<S extends z.ZodType>(
   element: S,
   { max, min = 0, tooFew, error, words = 'elements' }: ArrayBounds,
@@ -183,10 +168,7 @@ function refuseValue(ctx: z.core.$RefinementCtx, message: string, input: unknown
   return z.NEVER;
 }
 
-/**
- * An array of `min` to `max` texts in a JSON body; in a web form, a text counts as one element, and an empty text as
- * none.
- */
+/** An array of texts. In a web form a text counts as one element, and an empty text as none. */
 export function textArray<S extends z.ZodType>(element: S, max: number, min = 0) {
   return z.preprocess(
     (value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
@@ -210,10 +192,7 @@ export function bodyList<S extends z.ZodType>(element: S, most: number) {
   );
 }
 
-/**
- * An array in a query: comma-separated; or repeated, also as `name[]`, with one element each, commas included. Drops
- * empty elements.
- */
+/** An array in a query: comma-separated, or repeated (also as `name[]`) with commas kept. Drops empty elements. */
 export const commaList = z
   .union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
   .transform((value) => (typeof value === 'string' ? value.split(',') : value).filter((element) => element !== ''))
@@ -233,7 +212,6 @@ const SPACE_FOR_PLUS = /\d \d\d(:?\d\d)?$/;
 const BASIC_DATE = /^(\d{4})(\d\d)(\d\d)/;
 const BASIC_TIME = /^T(\d\d)(\d\d)(\d\d)?/i;
 
-/** Puts the separators into a date, or a date and time, without any. */
 function withSeparators(text: string): string {
   const [date] = BASIC_DATE.exec(text) ?? [];
   if (date === undefined) return text;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 
 export const MAIL_STATES = ['sending', 'sent', 'filed', 'not_sent', 'unknown'] as const;
 
-/** State of a job's one mail. */
 export const mailAttempt = z.object({
   state: z
     .enum(MAIL_STATES)

@@ -3,15 +3,9 @@ import type { z } from 'zod';
 import type { Audited } from '../../domain/accounts/audit.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 
-/**
- * `token`: the token of a user or a service token; `sor_key`: the key of a SoR, in body or query; `app_key`: the key of
- * an app, as the user of Basic authentication, or in body or path; `none`: no credentials.
- */
+/** The key of a SoR comes in body or query; that of an app as the user of Basic authentication, or in body or path. */
 export type Auth = 'token' | 'sor_key' | 'app_key' | 'none';
-/**
- * A role that the caller needs besides the rights. `person`: a user who has logged in, no service token; `admin`: an
- * admin of the entity; `superadmin`: counts as an admin of each entity.
- */
+/** A role besides the rights. `person`: no service token; `superadmin` counts as an admin of each entity. */
 export type Role = 'person' | 'admin' | 'superadmin';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -24,7 +18,6 @@ export type Malformed = {
 
 export type Nothing = z.ZodObject<Record<never, never>>;
 
-/** The definition of one call of the interface. */
 export type Operation<
   P extends z.ZodObject = z.ZodObject,
   Q extends z.ZodObject = z.ZodObject,
@@ -35,11 +28,9 @@ export type Operation<
   /** Unique: the name of the call in the OpenAPI document and in the client. */
   id: string;
   method: Method;
-  /** With `:name` for each member of `params`. */
   path: string;
   summary: string;
   description?: string;
-  /** The group in the API page. */
   tag: string;
   auth: A;
   /** The caller needs all of these. If there are none, a token is enough. */
@@ -54,32 +45,20 @@ export type Operation<
   params?: P;
   query?: Q;
   body?: B;
-  /** The payload within the envelope; absent if there is none. */
   result?: R;
   /** The response is the result alone, without the envelope. */
   bare?: true;
-  /**
-   * The type of a response that is not JSON: a file (refusals stay JSON), or a page for browsers (refusals are pages,
-   * too).
-   */
+  /** The type of a response that is not JSON. Refusals of a file stay JSON; those of a page are pages. */
   contentType?: 'text/csv' | 'application/zip' | 'application/octet-stream' | 'text/html';
-  /** The status of a response without a body. */
   status?: 204;
   malformed?: Malformed;
-  /** The reference's refusal of a wrong query. */
   malformedQuery?: Malformed;
-  /** For a POST that ignores the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
-  /**
-   * Numbers of a JSON body keep their digits (`parseExactJson`). `as text`: a number that a double would round becomes
-   * a text.
-   */
+  /** Keeps the digits of numbers (`parseExactJson`); `as text`: a number that a double would round becomes a text. */
   exactNumbers?: true | 'as text';
   /** Refusals also have `errorMessage` and `errorCode`, as other responses do (reference: Feeding attribute values). */
   errorCodes?: true;
-  /** Maximum elements and members of a body, if more than `MAX_ELEMENTS`. */
   maxElements?: number;
-  /** Name of the part of a web form that may be a file. */
   uploadPart?: string;
 };
 
@@ -96,10 +75,7 @@ type Spec<
   audits?: Audited | readonly Audited[];
 };
 
-/**
- * Makes an operation from its description; the server, the OpenAPI document, the rights table and the client all use
- * it.
- */
+/** Makes an operation, which the server, the OpenAPI document, the rights table and the client all use. */
 export function operation<
   P extends z.ZodObject = Nothing,
   Q extends z.ZodObject = Nothing,
@@ -115,10 +91,7 @@ export function operation<
   };
 }
 
-/**
- * Returns whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the
- * stored keyed hash of a login would be a fast hash of a password.
- */
+/** Returns false without credentials: no caller owns the key, and a login's hash would be a password's fast hash. */
 export function takesIdempotencyKey({
   method,
   auth,

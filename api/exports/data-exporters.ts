@@ -66,7 +66,6 @@ const exportedData = textArray(text(), EXPORT_DATA_TYPES.length, 1).superRefine(
   }
 });
 
-/** A day in the entity's time zone, or an instant. */
 type Since = { day: string } | { at: Date };
 
 const since = z.string().transform((value, ctx): Since => {
@@ -150,7 +149,6 @@ const others = {
 export const NewDataExporter = z.object({ ...required, ...others }).meta({ id: 'NewDataExporter' });
 export type NewDataExporter = z.output<typeof NewDataExporter>;
 
-/** Fields that a change leaves out stay as they are. */
 export const DataExporterChange = z.object(required).partial().extend(others).meta({ id: 'DataExporterChange' });
 export type DataExporterChange = z.output<typeof DataExporterChange>;
 
@@ -297,7 +295,6 @@ export const deleteDataExporter = operation({
   result: RevealedDataExporter,
 });
 
-/** Other actions on a data exporter. */
 const ONE_EXPORTER = {
   tag: 'Data exporters',
   right: ['sor_manage', 'usage_analytics_view'],

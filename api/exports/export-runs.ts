@@ -10,7 +10,6 @@ import { Export } from './data-exporters.ts';
 
 const instant = z.iso.datetime().nullable();
 
-/** The status of a run of an exporter. */
 export const ExportRun = z
   .object({
     identifier: z.string(),
@@ -76,7 +75,6 @@ export const ExportRun = z
   .meta({ id: 'ExportRun' });
 export type ExportRun = z.output<typeof ExportRun>;
 
-/** The runs of an exporter and their results. */
 const SHARED = { tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'] } as const;
 const PATH = '/api/data_exporters/:exporter_id';
 const params = z.object({ exporter_id: identifier, run_id: identifier });

@@ -114,7 +114,6 @@ const fault = RequestFault.nullable().describe(
 
 export const MAX_SIMILAR_IDS = 20;
 
-/** Members of the status of each type of request. */
 const status = {
   status: z.enum(['received', 'treated']),
   requested_at: instant,
@@ -247,7 +246,6 @@ export const PolledGdprRequest = z
   .meta({ id: 'PolledGdprRequest' });
 export type PolledGdprRequest = z.output<typeof PolledGdprRequest>;
 
-/** Members of a query or body that name one person, by either id. */
 export const ofOne = {
   user_id: customerId.optional(),
   device_id: customerId.optional().describe('Instead of user_id'),

@@ -143,7 +143,6 @@ export const ImportProgress = z
   .meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
 
-/** Maximum size of the document that is stored with each import. */
 const COLUMNS_BYTES = 256 * 1024;
 const columnName = text({ max: MAX_CODE_POINTS });
 
@@ -243,7 +242,6 @@ export const importAttributeValues = operation({
 
 const SHARED = { tag: 'Imports', right: 'sor_manage' } as const;
 
-/** An import as the list shows it. */
 export const ImportSummary = ImportProgress.pick({
   import_id: true,
   state: true,

@@ -19,7 +19,6 @@ export const AttentionItem = z
   .meta({ id: 'AttentionItem' });
 export type AttentionItem = z.output<typeof AttentionItem>;
 
-/** Position of an entry in the list. */
 export type AttentionCursor = { micros: number; kind: string; id: string; run: string };
 
 export function writeAttentionCursor({ micros, kind, id, run }: AttentionCursor): string {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** The current error of Millrace in a job. */
 export const internalError = z
   .object({
     id: z.string().describe('The logs of servers and workers have more under this id'),

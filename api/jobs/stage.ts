@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** The member `stage` of the records of work. */
 export const stage = z
   .string()
   .nullable()

@@ -70,7 +70,6 @@ const body = z.object({
     ),
 });
 
-/** Maximum number of elements in a body of 10 MB. */
 const MAX_ELEMENTS = 5_000_000;
 
 const SENDING = {

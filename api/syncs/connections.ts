@@ -19,7 +19,6 @@ export const Connection = z
   .meta({ id: 'Connection' });
 export type Connection = z.output<typeof Connection>;
 
-/** Settings and secrets of outside sources and destinations. */
 const SHARED = { tag: 'Connections', right: 'sor_manage' } as const;
 const PATH = '/api/connections';
 const params = z.object({ connection_id: identifier });
@@ -86,7 +85,6 @@ export const deleteConnection = operation({
   params,
 });
 
-/** Identifiers of the connections that get the alerts of a sync or exporter. */
 export const alertConnections = textArray(identifier, 5);
 
 export const CONNECTION_SIDES = ['source', 'destination', 'alerts'] as const;

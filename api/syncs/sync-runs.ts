@@ -11,7 +11,6 @@ import { stage } from '../jobs/stage.ts';
 
 const instant = z.iso.datetime().nullable();
 
-/** The status of a run of a sync. */
 export const SyncRun = z
   .object({
     run_id: z.string(),
@@ -99,7 +98,6 @@ export const SyncRun = z
   .meta({ id: 'SyncRun' });
 export type SyncRun = z.output<typeof SyncRun>;
 
-/** The runs of a sync. */
 const SHARED = { tag: 'Syncs', right: 'sor_manage' } as const;
 const PATH = '/api/syncs/:sync_id/runs';
 const params = z.object({ sync_id: identifier, run_id: identifier });

@@ -44,10 +44,8 @@ const EntryBody = closedObject({
 
 type EntryBody = z.output<typeof EntryBody>;
 
-/** The members of an entry, besides `as`, that control its conversion. */
 const OPTIONS = ['format', 'zone', 'decimal', 'true', 'false', 'separator'] as const;
 
-/** Converts an entry to the domain's form. */
 export function givenField({ from, to, value, drop, as, ...options }: EntryBody): GivenField {
   const given = Object.fromEntries(Object.entries(options).filter(([, option]) => option !== undefined));
   return {
@@ -77,7 +75,6 @@ function entryErrors(entry: EntryBody): MappingError[] {
   ];
 }
 
-/** Returns options that the entry's conversion does not take. */
 function misplacedIn(field: EntryBody): MappingError[] {
   const taken: readonly string[] = field.as === undefined ? [] : TAKEN[field.as];
   return OPTIONS.filter((option) => field[option] !== undefined && !taken.includes(option)).map((option) => ({
@@ -93,7 +90,6 @@ function kindsOf(option: (typeof OPTIONS)[number]): string {
     .join(' and ');
 }
 
-/** The schedule of a sync in a request (docs/syncs.md). */
 const Members = closedObject({
   cron: text().optional(),
   zone: text().optional().describe('Time zone of cron, an IANA name; by default UTC'),
@@ -122,7 +118,6 @@ function errorOf(body: Members): { element: string; message: string } | undefine
   return error && { ...error, element: error.element.replace('schedule.', '') };
 }
 
-/** Converts a valid body. */
 export function givenSchedule({
   cron,
   zone,
@@ -235,7 +230,6 @@ export const NewSync = z
   .meta({ id: 'NewSync' });
 export type NewSync = z.output<typeof NewSync>;
 
-/** Members that a change leaves out stay as they are. */
 export const SyncChange = z
   .object({
     name: name.optional(),
@@ -294,7 +288,6 @@ export const SyncDefinition = z
   .meta({ id: 'SyncDefinition' });
 export type SyncDefinition = z.output<typeof SyncDefinition>;
 
-/** A sync: its definition and its status. */
 export const Sync = SyncDefinition.extend({
   identifier: z.string(),
   revision: z.int().describe('Increases with each change'),
@@ -394,7 +387,6 @@ export const deleteSync = operation({
   params,
 });
 
-/** Other actions on a sync. */
 const ONE_SYNC = { tag: 'Syncs', right: 'sor_manage', params: z.object({ sync_id: identifier }) } as const;
 const ONE = '/api/syncs/:sync_id';
 export const DRY_RUN_RECORDS = { usual: 1_000, most: 10_000 };

@@ -5,7 +5,6 @@ import { bodyFlag, bodyList, identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** The event definitions of an app: one for each log type and name of its events. */
 const TAG = 'Event definitions';
 const PATH = '/api/apps/:app_identifier/event_definitions';
 const MAX_LABELS = 100;

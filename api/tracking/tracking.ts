@@ -5,7 +5,6 @@ import type { CallType } from '../../domain/tracking/call.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Maximum number of JSON elements that the 500 KiB of a body can hold. */
 const MAX_ELEMENTS = 500_000;
 
 const SHARED = {
