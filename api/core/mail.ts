@@ -12,7 +12,6 @@ export const mailAttempt = z.object({
   reason: z.string().nullable().describe('Why Millrace did not send it, and what to do'),
 });
 
-/** State of a run's alert at each connection that gets it. */
 export const alertedConnections = z.array(
   mailAttempt.extend({
     connection: z.string(),

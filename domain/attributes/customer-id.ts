@@ -27,7 +27,6 @@ const PLAIN = /^[!-~]{1,256}$/;
 const WORDS_FOR_NOTHING = new Set(['undefined', 'null', '[object object]', 'unknown', 'nan']);
 const EXACT_WORDS_FOR_NOTHING = new Set(['None', 'nil', '<nil>', '(null)', '<null>', 'N/A', '\\N']);
 
-/** Returns whether a program writes this text for a missing value, such as undefined, [object Object] or NaN. */
 export function isWordForNothing(text: string): boolean {
   return (
     text.length <= '[object object]'.length &&

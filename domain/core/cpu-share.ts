@@ -12,7 +12,7 @@ export type PortionKind = {
   name: string;
   /** How long a portion counts: after that it waits for an outside system, or would hold up its own entity. */
   countedMs: number;
-  /** Whether a caller waits for it: then it goes before other kinds, in every second turn at most. */
+  /** True if a caller waits for it: it then goes before other kinds, in every second turn at most. */
   isUrgent?: boolean;
 };
 

@@ -51,7 +51,6 @@ const FOREIGN: [name: string, mark: number[]][] = [
   ['a PDF', [0x25, 0x50, 0x44, 0x46]],
 ];
 
-/** Says what a file is that begins with these bytes and cannot be read; else returns null. */
 export function sayForeign(head: Uint8Array, encoding: Encoding | undefined): string | null {
   const foreign = FOREIGN.find(([, mark]) => begins(head, mark));
   if (foreign) return `The file is ${foreign[0]}: send it as CSV or .xlsx, which may be in a gzip or zip file`;

@@ -117,7 +117,6 @@ const COLUMNS = {
 
 export type ExportColumn<Type extends ExportDataType> = keyof (typeof COLUMNS)[Type];
 
-/** Returns the names of a type's columns in files of a format, as a header shows them. */
 export function exportColumns(type: ExportDataType, format: ExportFormat = 'csv'): readonly string[] {
   return exportColumnKinds(type, format).map(([name]) => name);
 }

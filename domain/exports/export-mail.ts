@@ -1,6 +1,7 @@
 import { aligned, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
 import { type RunMail, runMail, type RunReport } from '../jobs/run-mail.ts';
 
+/** How a run of an exporter ended. Instants are ISO 8601. */
 export type ExportReport = RunReport<'late'> & {
   exporterId: string;
   cause: 'schedule' | 'request' | 'rerun' | 'backfill';

@@ -38,7 +38,6 @@ export type CheckedRows = {
 /** For each lane of an import, the offset in the file before which its rows are done. */
 export type LaneCursors = readonly number[];
 
-/** Returns each lane's state before the first piece. */
 export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
   return lanes.map(() => ({
     rowsIn: 0,

@@ -1,5 +1,6 @@
 import { mailText, MAX_NAME, oneLine } from '../text/mail-text.ts';
 
+/** How a run ended. Instants are ISO 8601. */
 export type RunReport<Alert extends string> = {
   runId: string;
   alert: Alert | keyof typeof HEADLINES;

@@ -47,7 +47,6 @@ export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownField
   return errors.slice(0, MAX_FAULTS);
 }
 
-/** Returns the errors of an entry by itself, whatever the others are. */
 export function fieldErrors(
   { from, to, value, drop, convert }: GivenField,
   element: string,

@@ -56,7 +56,6 @@ export function joinChanges(one: SchemaChange | null, other: SchemaChange | null
 
 const MAX_TOLD = 10;
 
-/** Describes a change in words, for the person who decides. */
 export function sayChange({ added, removed, retyped }: SchemaChange): string {
   const parts = [
     say(
