@@ -27,14 +27,16 @@ export async function endExportRun(
   key: JobKey,
   { failure, alongside }: ExportEnd,
 ): Promise<boolean> {
+  let rows = 0;
   const ended = await endRun(deps, exportRuns, key, failure, async (tx, run, exporter) => {
+    if (!failure) rows = await countExportedRows(tx, run.entityId, run.id);
     const { lateRows } = (await alongside?.(tx, run, exporter)) ?? { lateRows: 0 };
     if (!exporter) return null;
     return failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows);
   });
   if (!ended) return false;
   deps.countExportRuns(failure ? 'failed' : 'finished');
-  if (!failure) deps.countExportRows(await countExportedRows(deps.db, ended.entityId, ended.id));
+  if (!failure) deps.countExportRows(rows);
   return true;
 }
 

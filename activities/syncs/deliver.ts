@@ -147,10 +147,12 @@ export async function deliverPending(deps: Dependencies, job: SyncJob, target: S
 }
 
 /** Earlier versions stored the outcomes as `fates`. */
-type StoredDelivery = Omit<Delivery, 'outcomes'> & Partial<Record<'outcomes' | 'fates', RecordOutcome[]>>;
+type StoredDelivery = Omit<Delivery, 'outcomes'> &
+  (Pick<Delivery, 'outcomes'> | { outcomes?: undefined; fates: RecordOutcome[] });
 
 function deliveryOf({ batch }: PendingBatch): Delivery {
-  const { fates = [], outcomes = fates, ...delivery } = JSON.parse(batch) as StoredDelivery;
+  const delivery = JSON.parse(batch) as StoredDelivery;
+  const outcomes = delivery.outcomes ?? delivery.fates;
   return { ...delivery, outcomes, items: delivery.items.map(revived) };
 }
 

@@ -52,7 +52,11 @@ const logout = route(api.logout, async (who, { db }) => {
 
 const openSession = route(api.openSession, async ({ body, address, isOfConsole }, { db }) => {
   if (!isOfConsole)
-    refuse(403, 'forbidden', 'Only pages of this server open a session: use POST /api/login to get a token');
+    refuse(
+      403,
+      'forbidden',
+      'Only pages of this server, over HTTPS, open a session: use POST /api/login to get a token',
+    );
   const user = await checkPassword(db, body.email, body.password, address);
   const entities = await listEntityNamesOf(db, user.id);
   const { id } = chooseEntity(entities, body.entity, user.preferedEntityId);
@@ -71,6 +75,7 @@ const switchSession = route(api.switchSession, async (who, { db }) => {
   const { id } = chooseEntity(await listEntityNamesOf(db, caller.userId), body.entity, null);
   return write(db, async (tx) => {
     const { rights, admin } = (await updateTokenEntity(tx, caller.token, id)) ?? refuseEntity();
+    await audit(tx, who, { action: 'logout', subjectKind: 'session' });
     await audit(tx, who, { action: 'login', subjectKind: 'session' }, id);
     const { superadmin } = caller;
     return showSession(tx, { ...caller, entityId: id, rights: rightsOf({ rights, superadmin }), admin });
@@ -95,18 +100,19 @@ async function showSession(
   caller: Pick<Caller, 'userId' | 'entityId' | 'rights' | 'admin' | 'superadmin' | 'token'>,
 ): Promise<api.ConsoleSession> {
   const [user, entities] = [await findUser(db, caller.userId), await listEntityNamesOf(db, caller.userId)];
-  const { expiresAt, endsAt } = await findTokenEnds(db, caller.token);
+  const ends = await findTokenEnds(db, caller.token);
+  if (!ends) return refuse(401, 'unauthorized', 'The session has ended: log in again');
   const { uid, email } = user!;
   const shown = entities.filter(({ active }) => active).map(({ id, identifier, name }) => ({ id, identifier, name }));
   return {
     user: { uid, email, full_name: fullName(user!) },
-    entity: shown.find(({ id }) => id === caller.entityId)!,
+    entity: shown.find(({ id }) => id === caller.entityId) ?? refuseEntity(),
     entities: shown,
     enable: showRights(caller.rights),
     admin: caller.admin,
     superadmin: caller.superadmin,
-    idle_at: expiresAt.toISOString(),
-    ends_at: endsAt?.toISOString() ?? null,
+    idle_at: ends.expiresAt.toISOString(),
+    ends_at: ends.endsAt?.toISOString() ?? null,
   };
 }
 

@@ -1,7 +1,6 @@
 import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 import { findServiceTokenOwner, isServiceToken } from '../../store/accounts/service-tokens.ts';
 import type { IncomingHttpHeaders } from 'node:http';
-import { refuse } from '../../domain/core/refusal.ts';
 import { findTokenOwner, type TokenOwner } from '../../store/accounts/tokens.ts';
 import type { Database } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
@@ -18,6 +17,8 @@ export type Caller = {
   superadmin: boolean;
   token: string;
   tokenName: string;
+  /** Identifier of a session's entity; a tab may still show another one. */
+  sessionEntity?: string;
 };
 
 const HEADER = /^Token ([A-Za-z0-9_-]{1,256})$/i;
@@ -64,11 +65,7 @@ async function findSession(
   const isBackground = headers['x-millrace-background'] !== undefined;
   const owner = await findTokenOwner(db, token, ttlDays, { isSession: true, isBackground });
   const bearer = asPerson(owner);
-  const shown = headers['x-millrace-entity'];
-  // A tab shows the entity that its session had then.
-  if (owner && shown !== undefined && shown !== owner.entityIdentifier)
-    refuse(409, 'other_entity', 'The session has been switched to another entity: reload the page');
-  return bearer && callerOf(bearer, token);
+  return owner && bearer && { ...callerOf(bearer, token), sessionEntity: owner.entityIdentifier };
 }
 
 function callerOf(bearer: Bearer, token: string): Caller {

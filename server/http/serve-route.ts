@@ -47,6 +47,7 @@ export function authorise(app: FastifyInstance, { cpuShare }: RouteDependencies)
     } = request;
     if (route?.auth !== 'token') return;
     if (!caller) return refuse(401, 'unauthorized', 'Invalid or missing token');
+    refuseOtherEntity(route, caller, request.headers['x-millrace-entity']);
     if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
     const missing = route.rights.find((right) => !caller.rights.has(right));
     if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
@@ -54,6 +55,14 @@ export function authorise(app: FastifyInstance, { cpuShare }: RouteDependencies)
     request.verified();
   });
 }
+
+/** Refuses a tab that shows another entity than its session acts in by now, but for calls about the session. */
+function refuseOtherEntity({ path }: Route, { sessionEntity }: Caller, shown: string | string[] | undefined): void {
+  if (shown === undefined || sessionEntity === undefined || shown === sessionEntity || path === SESSION_PATH) return;
+  refuse(409, 'other_entity', 'The session has been switched to another entity: reload the page');
+}
+
+const SESSION_PATH = '/api/session';
 
 const ROLE_MISSING: Record<Role, string> = {
   person: 'This needs a user who has logged in: a service token may not do it',

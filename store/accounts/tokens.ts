@@ -1,6 +1,6 @@
 /** Session tokens: makes them, finds their users, and ends them. */
 import type { Right } from '../../domain/accounts/rights.ts';
-import { readRows, type Row } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
@@ -60,7 +60,7 @@ export async function findTokenOwner(
      JOIN memberships m ON m.user_id = t.user_id AND m.entity_id = t.entity_id
      JOIN users u ON u.id = t.user_id
      JOIN entities e ON e.id = t.entity_id AND e.active
-     WHERE t.token_hash = $1 AND t.expires_at > now() AND (t.ends_at IS NOT NULL) = $2`,
+     WHERE t.token_hash = $1 AND least(t.expires_at, t.ends_at) > now() AND (t.ends_at IS NOT NULL) = $2`,
       values: [hash, isSession],
     }),
   );
@@ -79,12 +79,12 @@ async function renewToken(db: Queryable, hash: Buffer, ttlDays: number): Promise
   );
 }
 
-/** Returns when a token ends unless it is used, and when it ends at the latest: null for a token of a login. */
-export async function findTokenEnds(db: Queryable, token: string): Promise<Row<'tokens', 'expiresAt' | 'endsAt'>> {
-  const rows = readRows<Row<'tokens', 'expiresAt' | 'endsAt'>>(
-    await db.query('SELECT expires_at, ends_at FROM tokens WHERE token_hash = $1', [tokenHash(token)]),
-  );
-  return rows[0]!;
+/** Returns when a token ends unless it is used, and at the latest (null: a token of a login); null if it is gone. */
+export async function findTokenEnds(
+  db: Queryable,
+  token: string,
+): Promise<Row<'tokens', 'expiresAt' | 'endsAt'> | null> {
+  return readRow(await db.query('SELECT expires_at, ends_at FROM tokens WHERE token_hash = $1', [tokenHash(token)]));
 }
 
 /** Makes a token act in another entity, and returns the user's membership there; null if there is none. */
@@ -95,6 +95,7 @@ export async function updateTokenEntity(
 ): Promise<Pick<TokenOwner, 'rights' | 'admin'> | null> {
   const { rows } = await tx.query<Pick<TokenOwner, 'rights' | 'admin'>>(
     `UPDATE tokens t SET entity_id = m.entity_id FROM memberships m
+     JOIN entities e ON e.id = m.entity_id AND e.active
      WHERE t.token_hash = $1 AND m.user_id = t.user_id AND m.entity_id = $2 RETURNING m.rights, m.admin`,
     [tokenHash(token), entityId],
   );

@@ -80,7 +80,7 @@ export async function findFeedRequest(
 
 export type FeedRequestFilter = { sorId?: number | undefined; hasErrors?: boolean };
 
-/** Lists requests of the JSON feed, newest first, or those before the one with this id. Uses the primary key. */
+/** Lists feed requests, newest first, before the one with this id, by the primary key or feed_requests_with_errors. */
 export async function listFeedRequests(
   db: Queryable,
   entityId: number,

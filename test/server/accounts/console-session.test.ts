@@ -79,7 +79,7 @@ test('a cookie counts for scripts of the same origin alone', async () => {
   const foreign = await server.call('POST', '/api/session', { body });
   expect([foreign.status, foreign.body.error_message]).toEqual([
     403,
-    'Only pages of this server open a session: use POST /api/login to get a token',
+    'Only pages of this server, over HTTPS, open a session: use POST /api/login to get a token',
   ]);
 });
 
@@ -114,6 +114,8 @@ test('after a switch to another entity, a tab that shows the first one gets 409'
   expect(body.result.enable).toMatchObject({ crashes_view: true, sor_manage: false });
   const old = await call('GET', '/api/attention', { headers: { 'x-millrace-entity': world.entity.identifier } });
   expect([old.status, old.body.status]).toEqual([409, 'other_entity']);
+  const about = await call('GET', '/api/session', { headers: { 'x-millrace-entity': world.entity.identifier } });
+  expect(about.body.result.entity.identifier).toBe(second.identifier);
   const own = await call('GET', '/api/attention', { headers: { 'x-millrace-entity': second.identifier } });
   expect(own.status).toBe(200);
   const stranger = await insertEntity(store.db, store.secrets, 'Stranger');
