@@ -3,7 +3,10 @@ import { DefaultFailureConverter, type FailureConverter, type ProtoFailure } fro
 /** Matches a class name, a refusal's code or an error's id, which quote no value. */
 const OPAQUE = /^[\w-]{1,64}$/;
 
-/** Keeps texts out of histories, which cannot be erased: errors keep their class, and a code or id as message. */
+/**
+ * Keeps texts out of histories, which cannot be erased: an error keeps its class, and a message only if it is a code or
+ * an id. Stacks, details and causes are dropped, but a failure that Temporal wraps keeps the other one as cause.
+ */
 class OpaqueFailureConverter extends DefaultFailureConverter {
   override errorToFailure(...args: Parameters<DefaultFailureConverter['errorToFailure']>): ProtoFailure {
     return withoutTexts(super.errorToFailure(...args));

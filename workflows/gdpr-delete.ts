@@ -27,7 +27,8 @@ import {
   WAITS_OF_A_RUN,
 } from './job-steps.ts';
 
-// A search for a step's name finds it in activities/gdpr and store/gdpr. Histories keep the names before a colon.
+// A search for a step's name finds it in activities/gdpr, and in store a function or the comment of one. Histories keep
+// the names before a colon.
 const {
   claimDeletion: claimRequest,
   olderWriters: waitForOlderWriters,

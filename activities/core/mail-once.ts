@@ -33,7 +33,7 @@ export async function mailOnce(
 /** How long a sweep begins mails of one kind. */
 const MAILS_OF_SWEEP_MS = 5_000;
 
-/** Sends mails in turn and begins none after `withinMs`; the next sweep sends the rest. */
+/** Sends mails in turn, none begun after `withinMs`: a slow mail server must not delay the sweep. */
 export async function mailInTurn<Due>(
   due: readonly Due[],
   mail: (one: Due) => Promise<void>,
@@ -49,7 +49,10 @@ export async function mailInTurn<Due>(
 /** Outcome of an attempt; `retryAfterMs`: how long the receiver wants to wait. */
 export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean; retryAfterMs?: number };
 
-/** Records an attempt before and its outcome after, so none is repeated. Returns when to retry, or null. */
+/**
+ * Records an attempt before it is made, and its outcome after, so that an attempt with an unknown outcome is not
+ * repeated. Returns when to retry; null if it is settled.
+ */
 export async function sendOnce(
   deps: Pick<Dependencies, 'db' | 'boundary' | 'takeMailSlot'>,
   mailed: Mailed,

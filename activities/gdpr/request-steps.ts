@@ -85,7 +85,7 @@ export function inGdprSlot<T>(
   );
 }
 
-/** Stores in the request what failed, without values, and throws a passing error, so that Temporal retries. */
+/** Stores what failed, without values, and throws a passing error, which Temporal retries: a refusal ends the flow. */
 export async function recordError(
   { db }: Pick<Dependencies, 'db'>,
   claim: JobClaim,

@@ -65,7 +65,7 @@ async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEn
   };
 }
 
-/** Lines that could not be written are let go: a run does not fail for its log. */
+/** Drops lines that could not be written: a run does not fail because of its log. */
 async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
   let room = LOG_LINES - (await countLogLines(db, entityId, id));
   let lines: string[] = [];

@@ -27,7 +27,10 @@ import type { PostResult } from '../push/http2-session.ts';
 
 type TokenKey = { key: string; key_id: string; team_id: string };
 
-/** Age at which a token is renewed: Apple takes it for 20 to 60 minutes (token-based connection). */
+/**
+ * Age at which a token is renewed. Apple refuses a token after an hour, and a new one within 20 minutes of the last
+ * (Apple: Establishing a token-based connection).
+ */
 const RENEW_AFTER_MS = 40 * 60_000;
 const RENEW_AT_EARLIEST_MS = 20 * 60_000;
 const MAX_KEYS = 1_000;

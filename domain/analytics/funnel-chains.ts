@@ -5,7 +5,10 @@ export type ChainRules = { steps: number; maxMicros: number };
 /** A person's completions of a step, in microseconds: the first, the start of its chain, and the last. */
 type Completion = { first: number; start: number; last: number };
 
-/** Follows a person's events in order. Keeps each step's latest start only: a later start leaves more time. */
+/**
+ * Follows a person's events in order of time and id. A chain that starts later leaves more time, so the latest start of
+ * each step finds every completion that any chain reaches, and the starts never fall along the events.
+ */
 export class FunnelChains {
   readonly completions: (Completion | null)[];
   /** By step: the start of the latest chain that completed it. */

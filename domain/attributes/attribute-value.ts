@@ -19,7 +19,11 @@ type ValueErrorType = 'EMPTY_VALUE' | 'INVALID_VALUE' | 'TOO_LONG_VALUE' | 'TOO_
 export type ValueFailure = { ok: false; errorType: ValueErrorType; message: string };
 export type ParsedValue<T> = { ok: true; value: T } | ValueFailure;
 
-/** Reads a CSV field; nothing is trimmed. Drops empty elements of a Set. EMPTY_VALUE: no text, or separators alone. */
+/**
+ * Reads a CSV field as a value of `type`; nothing is trimmed. Booleans are `true` and `false`, also in upper case, as
+ * spreadsheets write them. A String has at most 256 code points and no NUL. `;` separates a Set's elements; empty ones
+ * are dropped, repeated ones keep their first position. EMPTY_VALUE: no text, or separators alone.
+ */
 export function parseAttributeValue(type: 'Set', text: string): ParsedValue<string[]>;
 export function parseAttributeValue(type: ScalarType, text: string): ParsedValue<ScalarValue>;
 export function parseAttributeValue(type: ValueType, text: string): ParsedValue<ScalarValue | string[]> {

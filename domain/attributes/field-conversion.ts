@@ -117,7 +117,10 @@ function toSet({ separator = ';' }: Extract<Conversion, { as: 'set' }>): TextCon
 /** `format`: Luxon's tokens, `unix` (seconds) or `unix_ms`; `zone`: an IANA name, by default UTC. */
 type DateConversion = { as: 'date' | 'datetime'; format?: string; zone?: string };
 
-/** Returns a reader. A local time that occurs twice is the first; a skipped one is read with the offset from before. */
+/**
+ * Returns a reader of local times in `zone` into ISO in UTC. A time that occurs twice is the first; a skipped one is
+ * read with the offset from before.
+ */
 function dateReader({ as, format, zone }: DateConversion): (text: string) => string | undefined {
   const read = timeReader(format);
   const written = as === 'date' ? dayIn : datetimeIn;

@@ -18,9 +18,9 @@ export class TooManyWait extends Error {
 type Waiting = { entityId: number; begin(): void; refuse(error: TooManyWait): void };
 
 /**
- * Returns a semaphore. While n entities have or want places, none has more than ⌈atOnce / n⌉; the next one goes to the
- * entity that has waited longest since one of its own began or ended. In a full line, the newest caller of the entity
- * that holds most gives way.
+ * Returns a semaphore. While n entities have or want places, none has more than ⌈atOnce / n⌉; the next goes to the
+ * entity that has waited longest since one of its own began or ended, to its first caller. In a full line, the newest
+ * caller of the entity that holds most gives way to an entity that holds fewer.
  */
 export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   const turns = new Turns(atOnce, bounds);

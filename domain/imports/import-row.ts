@@ -82,7 +82,7 @@ function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValu
   return invalidNumber(text, 'is not a number as JSON writes it: for a comma before decimals, set decimal to a comma');
 }
 
-/** Parses a date. Lenient `dates` take a midnight for its day and a day for its midnight in UTC, as spreadsheets do. */
+/** Parses a date. Lenient: a midnight counts as its day, a day as its midnight in UTC, since spreadsheets mix them. */
 function parseDateWith(dates: DateRule, type: 'Date' | 'Datetime', text: string): ParsedValue<ScalarValue> {
   const parsed = parseAttributeValue(type, text);
   const other = parsed.ok ? undefined : type === 'Date' ? dayOfMidnight(text) : midnightOf(text);

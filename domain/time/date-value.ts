@@ -31,7 +31,10 @@ function daysInMonth(year: number, month: number): number {
   return month === 2 && isLeapYear ? 29 : DAYS_IN_MONTH[month - 1]!;
 }
 
-/** Reads ISO 8601 into UTC with ms. Refuses a date alone, 24:00, leap seconds, and years outside 0001 to 9999. */
+/**
+ * Reads an ISO 8601 date and time into ISO in UTC with ms. Seconds are optional, a space may replace the T; the zone is
+ * Z, +01:00, +0100 or +01, by default UTC. Refuses a date alone, 24:00, leap seconds, years outside 0001 to 9999.
+ */
 export function readDatetime(text: string): string | undefined {
   const parts = DATETIME.exec(text)?.groups;
   if (parts === undefined || !isDate(parts.date!)) return undefined;

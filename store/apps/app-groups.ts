@@ -46,6 +46,7 @@ export async function lockAppGroup(tx: Queryable, entityId: number, identifier: 
   return findAppGroup(tx, entityId, identifier);
 }
 
+/** Returns the ids of groups by identifiers, and locks them until the transaction ends. */
 export async function listAppGroupIds(
   tx: Queryable,
   entityId: number,

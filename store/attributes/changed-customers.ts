@@ -90,6 +90,7 @@ export type ScanCursor = { log: LogPosition | null } | { after: Person | null };
 
 type ChangesScan = { since: Instant; upTo: Instant; filter: CustomerFilter; selection: ValueSelection };
 
+/** Returns at most `limit` customers, possibly fewer before the end, and the next position; null at the end. */
 export async function listChangedCustomers(
   tx: Tx,
   entityId: number,

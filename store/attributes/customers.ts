@@ -83,6 +83,7 @@ export async function lockCustomers(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [CUSTOMERS_LOCK, entityId]);
 }
 
+/** Call it with `lockCustomers` held. */
 async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
   await tx.query(LOOK_UP_BY_KEY);
   // FOR UPDATE: rereads an entry if an erasure has just removed a person from it.

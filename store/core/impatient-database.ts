@@ -3,7 +3,7 @@ import type { Database, Tx } from './database.ts';
 
 /** A pool that gives up on a frozen database. */
 
-/** Time limits: for a session of the pool; for an answer, before Postgres must begin a new session; and for that. */
+/** Time limits: for a session of the pool; for an answer, after which a new session must begin; and for that. */
 export type Patience = { sessionMs: number; answerMs: number };
 
 const PATIENCE: Patience = { sessionMs: 5_000, answerMs: 5_000 };

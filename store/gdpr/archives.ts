@@ -128,6 +128,7 @@ export async function findShown(tx: Queryable, { entityId, jobId }: JobKey) {
   return { places, archives };
 }
 
+/** Call it once all people of the request are treated. */
 export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobKey): Promise<void> {
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, jobId]);
 }

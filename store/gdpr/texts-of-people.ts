@@ -19,7 +19,10 @@ import type { Secrets } from '../core/secrets.ts';
 /** The value before all values of a key's column, by its type. */
 const LEAST = { integer: '0', text: '', timestamptz: '-infinity', bigint: '0', bytea: String.raw`\x` };
 
-/** Expressions are over the columns and what `textNames` gives. */
+/**
+ * Expressions are over the columns and what `textNames` gives: $2 and $3 for `namedIn`, $4 the ids, $5 their types, $6
+ * their keyed hashes.
+ */
 type TextsOfPeople = Omit<DescribedLocation, 'columns'> & {
   /** The columns that may tell something about the person, if these are not `texts`. */
   columns?: string;

@@ -115,7 +115,10 @@ export async function updateErrorsRedriven(
 
 const SETTLED_AT_ONCE = 10_000;
 
-/** Notes which failed lines and files of `parentId` and tables before it came; some, and whether more may follow. */
+/**
+ * Notes that the table `redrivenBy` brought lines that failed as a whole in `parentId`, in tables that it repeats, and
+ * in their error files, and failures of whole files. Notes some, and returns whether there may be more.
+ */
 export async function updateTableRedriven(
   tx: Tx,
   entityId: number,

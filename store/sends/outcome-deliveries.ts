@@ -57,7 +57,10 @@ export async function listOutcomeDeliveries(db: Queryable, entityId: number): Pr
   );
 }
 
-/** Returns a time before which all attempts have settled once no older transaction is open. */
+/**
+ * Returns a time before which all attempts have settled once no older transaction is open: `settled_at` is the start of
+ * its transaction, and a write transaction ends within 30 s.
+ */
 export async function findSettledUntil(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ until: Date }>(
     `SELECT date_trunc('milliseconds', now() - interval '30 seconds') AS until`,
