@@ -1,4 +1,4 @@
-// Records of a sync into attributes, checked against the rules of their SoR.
+// Maps the records of a batch to values of attributes, and checks them by the rules of their SoR.
 import type { SetRow, ValueRow } from '../../domain/attributes/value-row.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
 import type { CustomerField } from '../../domain/syncs/record-mapping.ts';
@@ -12,17 +12,17 @@ import type { SyncItem } from './items.ts';
 import type { BatchRecord } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
-/** A record of a batch, checked against the attributes of its SoR; its key is the customer. */
+/** A record of a batch, checked by the rules of its SoR; its key is the customer id. */
 export type CheckedRecord = BatchRecord & {
-  /** As the source gave it, to be checked once more where the rules change. */
+  /** The item as the source sent it, to be checked again if the rules change. */
   item: SyncItem;
   rows: readonly (ValueRow | SetRow)[];
 };
 
-/** The records of a batch, and the rules by which they were checked. */
+/** Checked records of a batch, and the rules that were applied. */
 export type CheckedBatch = { records: CheckedRecord[]; rules: SorRules };
 
-/** A record to be checked, with its ordinal in the run. */
+/** An item to check, with its ordinal in the run. */
 type NumberedItem = Pick<CheckedRecord, 'item' | 'ordinal'>;
 
 /** Numbers the items of a batch that follows `before` records of its run. */
@@ -30,7 +30,7 @@ export function numbered(items: readonly SyncItem[], before: number): NumberedIt
   return items.map((item, index) => ({ item, ordinal: before + index + 1 }));
 }
 
-/** Checks records, for the first time or again, by the SoR's rules as they are now. */
+/** Checks records by the SoR's current rules; also used again after the rules have changed. */
 export async function checkBatch(
   { db }: Pick<Dependencies, 'db'>,
   { entityId, mapping }: Sync,

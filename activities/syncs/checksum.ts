@@ -3,7 +3,7 @@ import type { SetRow, ValueRow } from '../../domain/attributes/value-row.ts';
 
 const BYTES = 16;
 
-/** The same for the same values of the same attributes, in whatever order they come. */
+/** Returns a checksum of attribute values; their order does not matter. */
 export function checksumOfRows(rows: readonly (ValueRow | SetRow)[]): Buffer {
   const parts = rows.map((row) =>
     JSON.stringify([row.attributeId, row.action, row.kind === 'set' ? row.elements.toSorted() : row.value]),
@@ -11,7 +11,7 @@ export function checksumOfRows(rows: readonly (ValueRow | SetRow)[]): Buffer {
   return checksum(parts.toSorted().join('\n'));
 }
 
-/** The same for the same fields, in whatever order they come. */
+/** Returns a checksum of a record's fields; their order does not matter. */
 export function checksumOfRecord(record: Readonly<Record<string, unknown>>): Buffer {
   const parts = Object.entries(record).map((entry) => JSON.stringify(entry));
   return checksum(parts.toSorted().join('\n'));

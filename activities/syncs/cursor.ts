@@ -1,3 +1,4 @@
+// Stores a source's cursor, unless it names an erased person.
 import type { Json } from '../../connectors/core/contract.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErased } from '../../store/gdpr/tombstones.ts';
@@ -7,18 +8,17 @@ import { customerTypeOf } from './erased.ts';
 import type { JoinedBatch } from './items.ts';
 import { storable } from './stored-size.ts';
 
-/** Characters that separate an id from the rest of an address, a list or a text. */
+/** Characters that separate an id from the rest of a URL, a list or a text. */
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
 
-/** The cursor behind a batch, as it is stored: null for the beginning. Refuses one that is too large. */
+/** Returns the cursor after a batch, as it is stored; null for the beginning. Refuses one that is too large. */
 export function cursorBehind({ cursor }: Pick<JoinedBatch, 'cursor'>): string | null {
   return cursor === null ? null : JSON.stringify(storable(cursor, 'cursor'));
 }
 
 /**
- * The cursor up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or
- * where that names somebody who was erased the one `before`, from which all is read once more should it be gone on
- * with. Of what a source still has of them nothing is kept. Asked in the transaction that notes it down.
+ * Returns the cursor to store after a batch: the source's own, or `before` if that names an erased person, so that the
+ * source is read again from there. Call it in the transaction that stores the cursor.
  */
 export async function cursorToNote(
   tx: Tx,
@@ -27,12 +27,12 @@ export async function cursorToNote(
   { before, behind }: { before: string | null; behind: string | null },
 ): Promise<string | null> {
   const { destination } = sync;
-  // Records that no key names would all be sent once more.
+  // Without a key, records read again would all be sent again.
   const isReadAgain = 'sorId' in destination || destination.key.length > 0;
   return isReadAgain && (await isErasedNamed(tx, deps, sync, behind)) ? before : behind;
 }
 
-/** Returns whether a cursor names an erased person: a user, or a customer of the sync's own type. */
+/** Returns whether a cursor contains the id of an erased person: a user id, or an id of the sync's customer type. */
 export async function isErasedNamed(
   tx: Tx,
   { secrets }: Pick<Dependencies, 'secrets'>,
@@ -49,7 +49,7 @@ export async function isErasedNamed(
   return erased.size > 0;
 }
 
-/** All that may be an id in it: whole texts and numbers, their words, and names of fields. */
+/** Yields everything in a cursor that may be an id: texts, numbers, their words, and field names. */
 function* wordsOf(value: Json): Generator<string> {
   if (Array.isArray(value)) {
     for (const element of value) yield* wordsOf(element);

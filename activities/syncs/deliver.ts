@@ -1,4 +1,4 @@
-// Sends the batches of a run to another connection, and records the outcomes, of abandoned batches, too.
+// Sends the batches of a run to another connection: stores each before it is sent, and its outcomes afterwards.
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
@@ -41,22 +41,21 @@ import type { RecordMapper } from './record-mapper.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
-/** A batch on its way: the outcomes of its records, and those that are sent, each key once. */
+/** A stored batch: the outcomes of its records, and the records to send, one per key. */
 type Delivery = {
   items: Outgoing[];
   outcomes: RecordOutcome[];
   records: SourceRecord[];
   bytes: number;
   position: string | null;
-  /** None in those that earlier versions wrote down. */
+  /** Missing in batches that earlier versions stored. */
   share?: number | null;
   oddCursors?: number;
 };
 
 /**
- * Sends a batch to a stream of another connection. Stores it before it is sent, and its outcomes before the next is
- * read: after a crash the same batch is sent again, under the same name. Returns null if another attempt has moved the
- * run on, `stopped` if the sync must not write records with new fields.
+ * Sends a batch to a stream. Stores it first: after a crash it is sent again, under the same name. Returns null if
+ * another attempt has advanced the run, `stopped` if the sync's rule forbids new fields.
  */
 export async function deliverBatch(
   deps: Dependencies,
@@ -87,7 +86,7 @@ export async function deliverBatch(
   const held = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
-    // An erasure waits for transactions that began before it, and for nothing that is held in memory.
+    // An erasure waits for earlier transactions, not for batches in memory, so the check stands in the transaction.
     const people = items.map(({ customerId }) => customerId);
     if (await isAnyErased(tx, deps, job.sync, people)) return 'erased';
     const position = await cursorToNote(tx, deps, job.sync, {
@@ -99,15 +98,15 @@ export async function deliverBatch(
     await upsertSending(tx, entityId, { syncId, runId: run.rootId ?? run.id }, sendingOf(delivery));
     return delivery;
   });
-  // Somebody was erased since the batch was mapped: it is mapped again, without them.
+  // A person was erased since the batch was mapped: map it again, without that person.
   if (held === 'erased') return deliverBatch(deps, job, target, batch, before);
   deps.boundary('sync: batch written down');
   return held && send(deps, job, target, { identifier, delivery: held, answered: [], sent: 0 });
 }
 
 /**
- * The records that may arrive, by what names them to the sync: else by the person, so that an erasure knows of the
- * copy.
+ * Returns the customers of the records to send, by record key. A record without key is listed by its customer, so that
+ * an erasure finds the copy.
  */
 function sendingOf({ items }: Delivery): Map<string, string | null> {
   return new Map(
@@ -120,10 +119,7 @@ function sendingOf({ items }: Delivery): Map<string, string | null> {
   );
 }
 
-/**
- * Reduces a delivery to what is stored, and held while it is sent: the sent part of each record, and the part that an
- * error would show.
- */
+/** Reduces a delivery to what is stored: the records to send, and the source records that an error would quote. */
 function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Delivery, 'items' | 'records'> {
   return {
     records,
@@ -131,12 +127,12 @@ function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Del
   };
 }
 
-/** Sends what an attempt before this one had written down, if there is something. */
+/** Sends the batch that an earlier attempt stored, if there is one. */
 export async function deliverPending(deps: Dependencies, job: SyncJob, target: StreamTarget): Promise<void> {
   const pending = await findBatch(deps.db, job.sync.entityId, job.run.id);
   if (!pending) return;
   const { identifier, sent } = pending;
-  // Should this try end with its process, any record may have left.
+  // Null: if the process dies in this try, any record may have been sent.
   if (sent !== null) await write(deps.db, (tx) => updateBatchSent(tx, job.sync.entityId, job.run.id, null));
   await send(deps, job, target, {
     identifier,
@@ -158,7 +154,7 @@ function deliveryOf({ batch }: PendingBatch): Delivery {
 
 const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : (JSON.parse(outcomes) as WriteOutcome[]));
 
-/** Checksums and hashes are bytes, which JSON has none of. */
+/** Restores checksums and hashes: JSON stores their bytes as arrays of numbers. */
 function revived(item: Outgoing): Outgoing {
   const bytes = (value: unknown) => (value === null ? null : Buffer.from((value as { data: number[] }).data));
   const error = item.error && { ...item.error, customerHash: bytes(item.error.customerHash) };
@@ -168,7 +164,7 @@ function revived(item: Outgoing): Outgoing {
 /** How often answers are recorded, also before an error is thrown, so that no record is sent again. */
 const NOTE_EVERY_MS = 1_000;
 
-/** A batch to be sent, or what is left of it; `sent` as earlier tries left it. */
+/** A batch to send; `answered`: outcomes that earlier tries got; `sent`: how many records they may have sent. */
 type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & { delivery: Delivery; answered: WriteOutcome[] };
 
 async function send(
@@ -211,7 +207,7 @@ function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['se
     : outcome;
 }
 
-/** `ended` describes a try that has failed: how many records were answered before it, and how many may have left. */
+/** Stores the answers so far. `ended`: a failed try, with the records answered before it and possibly sent in it. */
 async function noteAnswered(
   deps: Dependencies,
   { key }: SyncJob,
@@ -237,10 +233,7 @@ async function noteAnswered(
   deps.boundary('sync: answers noted');
 }
 
-/**
- * Records the outcomes of the batch, the counts and the source's cursor behind it in one transaction that locks the
- * run.
- */
+/** Records the batch's outcomes, counts and cursor in one transaction that locks the run. */
 async function note(
   deps: Dependencies,
   { key, sync }: SyncJob,
@@ -265,13 +258,13 @@ type RunOfSync = { sync: Sync; run: SyncRun };
 type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
 
 /**
- * Counts the batch that a canceled run had on its way. The outcome of a record that may have left is unknown, and each
- * record says so. If there is none, the next run reads again what was not sent. `tx` holds sync and run.
+ * Counts the stored batch of a canceled run: records that may have left without an answer get an error of unknown
+ * outcome. If there are none, the next run reads the unsent ones again. `tx` locks sync and run.
  */
 async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (!pending) return;
-  // A sync that has written nothing yet may have got another destination meanwhile, where the keys say nothing.
+  // A sync that has written nothing may have changed its destination; the keys then mean nothing.
   if ('sorId' in sync.destination) return deleteBatch(tx, sync.entityId, run.id);
   const delivery = deliveryOf(pending);
   const answered = answeredOf(pending.outcomes);
@@ -286,10 +279,7 @@ async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Prom
   await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, errorTypeOf) });
 }
 
-/**
- * Counts what the destination has answered of the batch that a failing run had on its way: the next run reads the rest
- * again.
- */
+/** Counts the answered records of a failing run's stored batch; the next run reads the others again. */
 export async function noteAnsweredOfFailed(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (pending && !('sorId' in sync.destination)) {
@@ -319,7 +309,7 @@ async function noteAnsweredPart(
   }
 }
 
-/** The records that were answered, and those before the first that was not which needed no answer. */
+/** Returns the answered records, and records that are not sent if they precede the first unanswered one. */
 function answeredPart(
   { items, outcomes, records }: Delivery,
   answered: number,
@@ -333,7 +323,9 @@ function answeredPart(
   };
 }
 
-/** If only a part of the batch was answered (`isPart`), the source is read again from before the batch. */
+/**
+ * Records a batch's outcomes and progress. `isPart`: only a part was answered, so the cursor stays before the batch.
+ */
 async function noteDelivery(
   tx: Tx,
   deps: Noting,
@@ -357,7 +349,7 @@ async function noteDelivery(
   const after = progressAfter(taken, { records, outcomes, errors });
   await updateRunProgress(tx, run, after);
   if (isPart) return after;
-  // Users may have changed the stream or its cursor field once the run was canceled.
+  // After a cancellation users may have changed the stream or the cursor field: then the sync's cursor stays.
   const movesCursor =
     run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
   if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
@@ -390,7 +382,7 @@ function withOutcomes(
 type DeliveryErrorType = Extract<RunErrorType, 'DELIVERY_FAILED' | 'DELIVERY_UNKNOWN'>;
 type Failed = Extract<WriteOutcome, { kind: 'failed' }>;
 
-/** Where a field is at fault, its value as it was sent is quoted. */
+/** Returns the error of a failed record. If the destination names a field, it quotes the value that was sent. */
 function deliveryError(
   { ordinal, rootLine, customerId, source }: Outgoing,
   errorType: DeliveryErrorType,
@@ -413,8 +405,8 @@ function deliveryError(
 }
 
 /**
- * Counts what canceled runs had on its way, and ends them. Call it before the next run of the sync begins, which would
- * otherwise read and send the records again as if they had never been sent. `tx` holds the sync.
+ * Counts the stored batches of canceled runs, and deletes them. Call it before the sync's next run begins, which would
+ * send their records again. `tx` locks the sync.
  */
 export async function settleAbandonedBatches(
   tx: Tx,
@@ -425,7 +417,7 @@ export async function settleAbandonedBatches(
     await noteUnknown(tx, deps, { sync, run });
 }
 
-/** The same, by itself. */
+/** Counts and deletes the stored batches of a sync's canceled runs in a transaction of its own. */
 export async function settleRunsOf(
   deps: Pick<Dependencies, 'db' | 'secrets' | 'boundary'>,
   entityId: number,

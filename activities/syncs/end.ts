@@ -1,3 +1,4 @@
+// Ends a sync run: counts failures in a row, pauses the sync, and decides which alert to send.
 import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -9,8 +10,8 @@ import { countFailure, endRun } from '../jobs/runs.ts';
 import { noteAnsweredOfFailed } from './deliver.ts';
 
 /**
- * Ends a run as finished, or as failed. In the same transaction failures in a row are counted, the sync is paused if
- * they are too many, and the alert is recorded.
+ * Ends a run as finished or failed. The same transaction counts failures in a row, pauses the sync after too many, and
+ * records the alert.
  */
 export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncRun['failure']): Promise<void> {
   await endRun(deps, syncRuns, key, failure, async (tx, run, sync) => {
@@ -19,7 +20,7 @@ export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncR
   });
 }
 
-/** Updates the sync's own state, and returns the alert to send. */
+/** Updates the sync's count of failures, and returns the alert to send. */
 async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failure']): Promise<RunAlert | null> {
   if (!failure) {
     if (sync.failures > 0) await updateFailures(tx, sync.entityId, sync.id, 0);
@@ -37,7 +38,7 @@ async function alertOfFinished(tx: Tx, { failures, alerts }: Sync, run: SyncRun)
   return failures > 0 ? 'recovered' : null;
 }
 
-/** Returns whether the mapping names a field that the run before still found. */
+/** Returns whether a mapped field is missing that the previous run still found. */
 async function hasLostFields(tx: Tx, run: SyncRun): Promise<boolean> {
   const before = run.missingFields.length === 0 ? null : await findMissingFieldsBefore(tx, run);
   return before !== null && run.missingFields.some((field) => !before.includes(field));

@@ -9,7 +9,7 @@ export function customerTypeOf({ mapping: { customer } }: Pick<Sync, 'mapping'>)
   return customer?.type ?? 'user_id';
 }
 
-/** Which of a sync's customers, by their ids, were erased: gives the keyed hash of one who was. */
+/** Returns a function that gives the keyed hash of an erased customer, undefined for others. */
 export async function erasedAmong(
   db: Queryable,
   { secrets }: Pick<Dependencies, 'secrets'>,

@@ -5,16 +5,16 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import type { StepScope } from '../jobs/step-scope.ts';
 import type { OpenConnection } from './open-connection.ts';
 
-/** A run with its sync, as they stood when a step began. */
+/** A run and its sync, as they were when the step began. */
 export type SyncJob = { run: SyncRun; sync: Sync; key: JobKey };
 
-/** Outside systems of a run. */
+/** Open connections of a run; `destination` is null for attributes. */
 export type SyncEnds = { source: OpenConnection; destination: OpenConnection | null };
 
 /** A step's access to its run and to outside systems, with the run's log. */
 export type RunScope = Omit<StepScope, 'close'> & {
   context: ConnectorContext;
   log(line: string): void;
-  /** Writes the lines that are left. */
+  /** Ends the scope, and writes the remaining log lines. */
   close(): Promise<void>;
 };

@@ -1,4 +1,5 @@
-// Merges the batches of a sync into the attributes of a SoR, by lanes.
+// Merges the batches of a sync into the attributes of a SoR. A large batch is stored first ("pinned"), then merged in
+// parallel lanes, by customer.
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import { ERASED } from '../../domain/core/erased.ts';
 import { laneOf } from '../../domain/core/hash.ts';
@@ -34,35 +35,34 @@ import {
 import type { RecordMapper } from './record-mapper.ts';
 
 /**
- * Maximum number of values in a transaction, and of Sets among them: Sets of 1,000 elements each take some five
- * seconds, and a transaction may take thirty.
+ * Maximum numbers of values and of Sets per transaction: 1,000 Sets of 1,000 elements take some 5 of its 30 seconds.
  */
 const MAX_VALUES = 200_000;
 const MAX_SETS = 1_000;
 
 type Target = { sorId: number; mapper: RecordMapper };
 
-/** Records that are merged together, and what they are to the run. */
+/** Records that are merged together, and their effect on the run's progress. */
 type Part = {
   checked: CheckedBatch;
-  /** Whether a run that stands there still waits for these records. */
+  /** Returns whether a run with this progress has not merged these records yet. */
   isNext(progress: RunProgress): boolean;
-  /** How far it is after them, the counts left out. */
+  /** Returns the run's progress after these records, without their counts. */
   advance(progress: RunProgress, tx: Tx): Promise<RunProgress>;
-  /** Commits more with them. */
+  /** Writes more in the transaction that commits the records. */
   commitWith(tx: Tx, after: RunProgress): Promise<void>;
 };
 
-/** How far a run was before some records were merged, and is after them. */
+/** Progress of a run before and after some records were merged. */
 type Merged = { before: RunProgress; after: RunProgress };
 
 type Prepared = CheckedBatch & { known: Map<string, KnownRecord>; outcomes: RecordOutcome[] };
-/** By the lines of the changes that were refused since their people are erased. */
+/** Keyed hashes of erased people, by the ordinals of their records. */
 type Erased = Map<number, Buffer>;
-/** `moved`: another attempt has the run; `rules`: the SoR's attributes have changed since the records were checked. */
+/** `moved`: another attempt has advanced the run; `rules`: the SoR's attributes have changed since the check. */
 type Hindrance = 'moved' | 'rules';
 
-/** The run is not where this attempt left it, or the rules are others. */
+/** Rolls back a merge: another attempt has advanced the run, or the SoR's attributes have changed. */
 class Hindered extends Error {
   override readonly name = 'Hindered';
   readonly hindrance: Hindrance;
@@ -73,10 +73,8 @@ class Hindered extends Error {
 }
 
 /**
- * Commits records of a batch into the attributes of a SoR: their values, what is known of them, their errors, their
- * counts and how far the run is, in one transaction that ends by holding the run. Where there are too many values for
- * one, the others go before it: merged once more after a crash, they change nothing. Null when another attempt has
- * moved the run on.
+ * Commits records with values, errors, counts and progress in one transaction that locks the run last. Excess values
+ * commit before: merged again, they change nothing. Returns null if another attempt has advanced the run.
  */
 async function mergePart(deps: Dependencies, job: SyncJob, target: Target, part: Part): Promise<Merged | null> {
   const { entityId, id: syncId } = job.sync;
@@ -129,8 +127,8 @@ async function mergePrepared(
 type Merger = <T>(tx: Tx, changes: AttributeChange[], end: () => Promise<T>) => Promise<T>;
 
 /**
- * Merges changes in a transaction. The run is held at its end alone, so that the lanes of a batch wait for each other
- * no longer than for a commit; one that has been moved on takes all of it back.
+ * Returns a function that merges changes in a transaction. It locks the run last, so that lanes wait for each other
+ * only while they commit, and rolls back if another attempt has advanced the run.
  */
 function mergerOf(
   { secrets }: Dependencies,
@@ -148,26 +146,26 @@ function mergerOf(
     if (changes.length === 0) return end();
     const said = { runId: key.jobId };
     for (const refusal of await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said })) {
-      // A whole Set and its emptying always find room.
+      // No other refusal occurs: a whole Set, or an empty one, never exceeds the limit of elements.
       if ('erasedHash' in refusal) erased.set(refusal.line, refusal.erasedHash);
     }
     return end();
   };
 }
 
-/** Held until the transaction ends. */
+/** Locks the run until the transaction ends. Throws if another attempt has advanced it. */
 async function heldRun(tx: Tx, { key }: SyncJob, part: Part) {
   const run = await lockRun(tx, key);
   if (!run || !part.isNext(run.progress)) throw new Hindered('moved');
   return run;
 }
 
-/** Returns the changes that the records make; a change's line is its record's ordinal. */
+/** Returns the records' changes; the line of a change is the ordinal of its record. */
 function changesOf(records: readonly CheckedRecord[]): AttributeChange[] {
   return records.flatMap(({ rows, ordinal }) => rows.map((row): AttributeChange => ({ ...row, line: ordinal })));
 }
 
-/** Parts of the changes that one transaction takes. */
+/** Yields the changes in portions that fit in one transaction. */
 function* portionsOf(changes: AttributeChange[]): Generator<AttributeChange[]> {
   let start = 0;
   let sets = 0;
@@ -182,7 +180,7 @@ function* portionsOf(changes: AttributeChange[]): Generator<AttributeChange[]> {
   if (start < changes.length) yield changes.slice(start);
 }
 
-/** All that is to be kept of the records besides their values, in the transaction of the last of them. */
+/** Records outcomes, counts and progress, in the transaction that merges the last of the values. */
 async function note(
   tx: Tx,
   deps: Dependencies,
@@ -192,7 +190,7 @@ async function note(
   erased: Erased,
 ): Promise<Merged> {
   const { sync } = job;
-  // The merge has told of those whose values it was given: a record may have none, be as it was, or come twice.
+  // The merge reports erased people only for records that have values to merge, so all records are checked here.
   const isErased = await erasedAmong(tx, deps, sync, () => prepared.records.map(({ key }) => key));
   for (const { ordinal, key } of prepared.records) {
     const hash = isErased(key);
@@ -211,7 +209,7 @@ async function note(
   return { before: run.progress, after };
 }
 
-/** Nothing is known of an erased person, not even a checksum. */
+/** Removes key and checksum from a record of an erased person, and makes it an error. */
 function withoutErased(record: CheckedRecord, erased: Erased): CheckedRecord {
   const hash = erased.get(record.ordinal);
   if (!hash) return record;
@@ -224,16 +222,13 @@ function withoutErased(record: CheckedRecord, erased: Erased): CheckedRecord {
 }
 
 /**
- * A batch with fewer values to write is merged at once: to write it down first would cost more than a second session
- * saves.
+ * Minimum number of values for a batch to be pinned: below it, storing the batch costs more than a second lane saves.
  */
 const FEWEST_VALUES = 4_000;
 
 /**
- * Brings batches into attributes. A large one is pinned: written down as the source gave it, in the transaction that
- * commits the source's cursor behind it. Then its records are merged by lanes, each in a session of its own, which lets
- * both of two sessions commit their values with their counts: a source need not give the same batch twice. A customer's
- * records go by one lane, in their order.
+ * Merges batches into attributes. Stores a large batch ("pins" it) as it moves the source's cursor; lanes, each with a
+ * database session, then merge it in parallel. A customer's records go to one lane, in order.
  */
 export class AttributeLanes {
   readonly #deps: Dependencies;
@@ -241,7 +236,7 @@ export class AttributeLanes {
   readonly #target: Target;
   readonly #scope: RunScope;
   readonly #lanes: LaneQueue;
-  /** Whether what was merged last had few values to write: then so has what follows, or so it is taken. */
+  /** Whether the last merge wrote few values: the next batch is then expected to write few, too. */
   #isQuiet = false;
 
   constructor(deps: Dependencies, job: SyncJob, target: Target, scope: RunScope) {
@@ -252,7 +247,7 @@ export class AttributeLanes {
     this.#lanes = new LaneQueue(job.run.progress.lanesDone.length);
   }
 
-  /** Merges what an attempt before this one had pinned. */
+  /** Merges the batches that an earlier attempt pinned. */
   async resume(): Promise<void> {
     const {
       sync,
@@ -270,7 +265,9 @@ export class AttributeLanes {
     await this.settled();
   }
 
-  /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
+  /**
+   * Merges or pins a batch, and returns the run's new progress. Returns null if another attempt has advanced the run.
+   */
   async take(batch: JoinedBatch, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
     const taken: Taken = {
       bytes: batch.bytes,
@@ -286,7 +283,7 @@ export class AttributeLanes {
     return after;
   }
 
-  /** Once all that was taken over is merged. */
+  /** Waits until all pinned batches are merged. */
   async settled(): Promise<void> {
     await this.#lanes.done();
   }
@@ -333,7 +330,7 @@ export class AttributeLanes {
     return after;
   }
 
-  /** As it is noted down, with the cursor that may be. */
+  /** Returns the batch's progress with a cursor that names no erased person. */
   async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
     return {
       ...taken,
@@ -341,7 +338,7 @@ export class AttributeLanes {
     };
   }
 
-  /** Records of erased people only that there was a record. */
+  /** Replaces each record of an erased person by a malformed item, which keeps its ordinal. */
   async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
     const erased = await erasedAmong(tx, this.#deps, this.#job.sync, () => records.map(({ key }) => key));
     return items.map((item, index) =>
@@ -349,7 +346,7 @@ export class AttributeLanes {
     );
   }
 
-  /** Leaves each lane its records of a batch, but those that it has merged. */
+  /** Gives each lane its records of a batch, unless it has merged them already. */
   #merge({ records, rules }: CheckedBatch, at: BatchCursor, lanesDone: readonly number[]): void {
     const parts = lanesDone.map((): CheckedBatch => ({ records: [], rules }));
     for (const record of records)
@@ -364,11 +361,11 @@ export class AttributeLanes {
       if (!merged) throw new JobGone();
       this.#learn(checked, merged, this.#job.run.progress.lanesDone.length);
     };
-    // A source may send nothing for long: if its records can't be written, nothing waits for it.
+    // If a lane fails, reading stops at once: the source may send nothing for a long time.
     this.#lanes.add(lane, merge, () => this.#scope.end());
   }
 
-  /** Notes whether a batch changed few values. `parts`: how many parts it was merged in. */
+  /** Updates `isQuiet` after a batch that was merged in `parts` parts. */
   #learn(checked: CheckedBatch, { before, after }: Merged, parts: number): void {
     const valuesPerRecord = valuesOf(checked) / Math.max(1, checked.records.length);
     this.#isQuiet = (after.written - before.written) * valuesPerRecord * parts < FEWEST_VALUES;
@@ -385,7 +382,7 @@ export class AttributeLanes {
     };
   }
 
-  /** All its records are merged. */
+  /** Deletes a pinned batch once all lanes have merged it, and moves the sync's cursor past it. */
   async #endBatch(tx: Tx, { number, position }: BatchCursor): Promise<void> {
     const {
       sync,
@@ -393,7 +390,7 @@ export class AttributeLanes {
     } = this.#job;
     await deletePinnedBatch(tx, sync.entityId, id, number);
     if (sync.mode !== 'incremental' || rootId !== null) return;
-    // Somebody may have been erased since the batch was pinned.
+    // A person may have been erased since the batch was pinned.
     if (!(await isErasedNamed(tx, this.#deps, sync, position))) await updateSyncCursor(tx, sync, position);
   }
 }

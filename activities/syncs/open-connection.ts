@@ -4,23 +4,22 @@ import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { findConnectionById, openSecretSettings, type SettingValues } from '../../store/syncs/connections.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** How long a connection may take to be sent something: within the drain of a worker, which finishes what it sends. */
+/** Time limit for sending over a connection; shorter than a worker's drain, which waits for it. */
 const MAX_SENDING_MS = 25_000;
 
 export const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 
-/** Returns a connector's context for sending; its signal ends the sending when no answer comes. */
+/** Returns a connector's context for sending; its signal aborts after the time limit. */
 export function sendingContext({ outside, scratch }: Pick<Dependencies, 'outside' | 'scratch'>, entityId: number) {
   const signal = AbortSignal.timeout(MAX_SENDING_MS);
   return { ...outside, scratch: scratch.folderOf(entityId), signal, log: () => undefined };
 }
 
-/** A connection with its settings as its connector takes them. */
+/** A connection with settings that its connector has checked. */
 export type OpenConnection = { connector: AnyConnector; settings: unknown; secretSettings: SettingValues };
 
 /**
- * Refuses with `source_refused` where it is gone, or an earlier version stored what its connector does not take any
- * more.
+ * Opens a connection. Refuses with `source_refused` if it is deleted, or if its stored settings are no longer valid.
  */
 export async function openConnection(
   { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>,

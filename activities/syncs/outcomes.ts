@@ -1,3 +1,4 @@
+// Decides what becomes of each record of a batch (written, unchanged, ignored, failed), counts it and records it.
 import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
@@ -16,27 +17,27 @@ import { customerTypeOf } from './erased.ts';
 
 /** A record of a batch, whatever its destination. */
 export type BatchRecord = {
-  /** In the run, from 1. */
+  /** Number of the record in the run, from 1. */
   ordinal: number;
-  /** The line of the first run that a re-drive brings again. */
+  /** In a re-drive, the line of the first run that failed. */
   rootLine: number | null;
-  /** Whether that run could tell which record it was, and noted it down. */
+  /** Whether that run knew the record's key and stored it. */
   wasNamed?: boolean | undefined;
-  /** Names it to the sync; null if it is unknown which record it is. */
+  /** Identifies the record within the sync; null if it has no valid key. */
   key: string | null;
   /** Checksum of its content; null if part of it can't be written. */
   checksum: Buffer | null;
   error: ImportError | null;
-  /** Its customer id hardly is one. */
+  /** Whether its customer id looks like a placeholder. */
   isSuspicious?: boolean;
 };
 
-/** `superseded`: a run since has brought a later state of a record that is re-driven. */
+/** `superseded`: a later run has already read a newer state of the re-driven record. */
 export type RecordOutcome = keyof Omit<RecordCounts, 'read'> | 'superseded';
 
 /**
- * Decides the outcome of each record in order, by what is known of its key. The second of two records with one key
- * meets what the first leaves, in whichever batch they come.
+ * Decides the outcome of each record, in order, by the stored checksum of its key. A second record with the same key is
+ * compared with the first.
  */
 export function decideOutcomes(
   records: readonly BatchRecord[],
@@ -59,10 +60,7 @@ export function decideOutcomes(
   });
 }
 
-/**
- * Whether a record that failed in the run `rootId` is an old state: another run has brought one since, or that run
- * itself after it; or it was known and is not any more, since it was removed.
- */
+/** Returns whether a record that failed in run `rootId` is outdated: it has come again since, or was removed. */
 function isOutdated(
   before: KnownRecord | undefined,
   { id, rootId, wasNamed }: { id: number; rootId: number; wasNamed: boolean },
@@ -72,8 +70,8 @@ function isOutdated(
 }
 
 /**
- * Returns what to store about each key, by the last record that has it, and which unchanged records were seen. An old
- * record that a re-drive could not bring is left out: it would pass for a later state than the known one.
+ * Returns what to store about each key (its last record counts), and which unchanged records were seen. Leaves out
+ * records that failed in a re-drive: they would pass for the latest state.
  */
 export function notesOf(
   records: readonly (BatchRecord & { customerId?: string | null })[],
@@ -93,10 +91,7 @@ export function notesOf(
   return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
 }
 
-/**
- * A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of
- * fields that went nowhere so far.
- */
+/** Progress that a batch adds to its run: bytes, share of the source read, cursor, and unmapped field names so far. */
 export type Taken = {
   bytes: number;
   share: number | null;
@@ -105,7 +100,7 @@ export type Taken = {
   oddCursors: number;
 };
 
-/** Returns how far a run is once it has taken over a batch of these records, to be merged. */
+/** Returns a run's progress once a batch of this number of records is taken; the outcomes are counted later. */
 export function progressTaken(before: RunProgress, records: number, taken: Taken): RunProgress {
   return {
     ...before,
@@ -119,17 +114,14 @@ export function progressTaken(before: RunProgress, records: number, taken: Taken
 
 type Came = { outcomes: readonly RecordOutcome[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
 
-/**
- * How much of what a run reads is taken: `done` is of the reading that began with `begun`, where one before it had come
- * so far.
- */
+/** Returns the share of the run that is read. `done` is the share of the current reading, which began at `begun`. */
 export function shareOf(begun: RunProgress, done: number | null): number | null {
   if (done === null) return null;
   const before = begun.position === null ? 0 : (begun.share ?? 0);
   return before + (1 - before) * done;
 }
 
-/** The counts of a run after some records of a batch that it has taken over. */
+/** Returns a run's progress with the outcomes of these records counted. */
 export function progressAfter(before: RunProgress, { outcomes, records, errors }: Came): RunProgress {
   const count = (...of: RecordOutcome[]) => outcomes.filter((outcome) => of.includes(outcome)).length;
   const types = errors.map(({ errorType }) => ({ [errorType]: 1 }));
@@ -148,12 +140,12 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
   };
 }
 
-/** The errors of records that are open for good: not those of an old state. */
+/** Returns the errors to store: all but those of superseded records. */
 function errorsOf(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): ImportError[] {
   return records.flatMap(({ error }, index) => (error && outcomes[index] !== 'superseded' ? [error] : []));
 }
 
-/** Tells the metrics what became of a batch's records. */
+/** Adds the outcomes of a batch to the metrics. */
 export function countRecords(
   { countRecords: count }: Pick<Dependencies, 'countRecords'>,
   before: RunProgress,
@@ -163,7 +155,7 @@ export function countRecords(
     count(outcome, after[outcome] - before[outcome]);
 }
 
-/** The lines of the first run that a re-drive has settled. */
+/** Returns the lines of the first run whose errors the re-drive has settled. */
 function settledLines(records: readonly BatchRecord[], outcomes: readonly RecordOutcome[]): number[] {
   const isOpen = (outcome: RecordOutcome) => outcome === 'failed' || outcome === 'ignored';
   return records.flatMap(({ rootLine }, index) => (rootLine === null || isOpen(outcomes[index]!) ? [] : [rootLine]));
@@ -173,14 +165,13 @@ function settledLines(records: readonly BatchRecord[], outcomes: readonly Record
 type RecordedOutcomes = {
   records: readonly (BatchRecord & { customerId?: string | null })[];
   outcomes: readonly RecordOutcome[];
-  /** By their keys, those that had a note before; null if they were not looked up. */
+  /** Keys that are stored already; null if they were not looked up. */
   known: { has(key: string): boolean } | null;
 };
 
 /**
- * Notes down what became of records: the errors, what is known of each, and which errors of the first run a re-drive
- * has settled. The counts and the cursor of the source follow in the same transaction. Returns the errors as they are
- * kept.
+ * Stores errors and checksums of records, and marks settled errors of a re-drive. Counts and cursor follow in the same
+ * transaction. Returns the errors as they are stored.
  */
 export async function recordOutcomes(
   tx: Tx,

@@ -1,3 +1,4 @@
+// Maps a source's records to those that another connection receives, and leaves out erased people.
 import type { SourceRecord } from '../../connectors/core/contract.ts';
 import { refused, type RefusedRow } from '../../domain/attributes/value-row.ts';
 import { quote } from '../../domain/text/text-limits.ts';
@@ -15,22 +16,22 @@ import type { SyncItem } from './items.ts';
 import type { BatchRecord, RecordOutcome } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
-/** A record on its way to a destination other than attributes. */
+/** A record for a destination other than attributes. */
 export type Outgoing = BatchRecord & {
-  /** Null where the sync does not name the customer. */
+  /** Null if the sync's mapping names no customer. */
   customerId: string | null;
-  /** As the source has it: what is kept of one that fails. */
+  /** The record as the source sent it, to be stored with an error. */
   source: SourceRecord | null;
-  /** As it is sent; null where it can't be. */
+  /** The record to send; null if it has an error. */
   record: SourceRecord | null;
-  /** Its number among those that are sent, from 0; null where it is not. */
+  /** Its index among the records to send, from 0; null if it is not sent. */
   sent: number | null;
 };
 
-/** A longer key would not fit into an index. */
+/** Maximum length of a key as JSON: a longer one does not fit into an index. */
 const MAX_KEY_CHARS = 1_000;
 
-/** Maps a batch; of erased people nothing is left. */
+/** Maps a batch. Records of erased people become errors without content. */
 export async function outgoingOf(
   deps: Pick<Dependencies, 'db' | 'secrets'>,
   sync: Sync,
@@ -69,8 +70,8 @@ export function toOutgoing(
   const customerId = mapping.customer === null ? null : customerIdOf(mapped);
   const customerFault = mapping.customer === null ? undefined : customerFaultOf(customerId, mapping.customer.field);
   const refusals = refusalsOf(mapped, record, keyFields, customerFault);
-  // One whose customer id came before it was a fault, such as white space at its end, can still be told apart from what
-  // vanished.
+  // Records whose ids today's stricter rules refuse (white space at the end, for one) still have a key, so that they do
+  // not count as vanished.
   const isNamed =
     keyFields.length > 0 &&
     keyFaultsOf(record, keyFields).length === 0 &&
@@ -94,7 +95,7 @@ function customerFaultOf(customerId: string | null, field: string): string | und
   return customerId === null ? `the field ${quote(field)} names no customer` : newCustomerIdError(customerId);
 }
 
-/** A record goes as a whole or not at all. */
+/** Returns all reasons to refuse a record: it is sent whole or not at all. */
 function refusalsOf(
   { errors }: MappedRecord,
   record: SourceRecord,
@@ -108,7 +109,7 @@ function refusalsOf(
   ];
 }
 
-/** Why the fields that name a record at the destination do not name it. */
+/** Returns the reasons why a record has no valid key. */
 function keyFaultsOf(record: SourceRecord, key: string[]): RefusedRow[] {
   const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
   return [
@@ -135,7 +136,7 @@ async function withoutErased(
   });
 }
 
-/** Returns these records, without key, id and content where their person was erased meanwhile. */
+/** Returns the records; those of people erased meanwhile lose key, customer id and content. */
 export async function forgetErased(
   db: Queryable,
   deps: Pick<Dependencies, 'secrets'>,
@@ -148,10 +149,7 @@ export async function forgetErased(
   );
 }
 
-/**
- * Returns the records to write, the last of each key: earlier ones share its outcome, and so does one equal to the one
- * before it.
- */
+/** Returns the records to send, the last of each key. Earlier ones, and unchanged ones after it, share its outcome. */
 export function sendable(
   items: readonly Outgoing[],
   outcomes: readonly RecordOutcome[],

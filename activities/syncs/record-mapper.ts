@@ -11,17 +11,17 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 const MAX_NAMES = 100;
 
 /**
- * Maps a sync's records. Leaves out fields that no entry of the mapping names if they appeared after the sync began to
- * ignore new ones, or if the destination has no place for them, and collects their names.
+ * Maps a sync's records. Of fields that the mapping does not name it drops, and lists, new ones that the sync ignores
+ * and those that the destination lacks.
  */
 export class RecordMapper {
   readonly #map: (record: SourceRecord) => MappedRecord;
   readonly #named: ReadonlySet<string>;
   readonly #known: Set<string> | null;
   readonly #stopsAtNews: boolean;
-  /** Names of fields that are new. */
+  /** Names of new fields. */
   readonly news = new Set<string>();
-  /** Names of fields that went nowhere. */
+  /** Names of fields that the destination lacks. */
   readonly unmapped: Set<string>;
 
   constructor({ mapping, destination, schemaRule, knownFields, readFields }: Sync, unmapped: readonly string[]) {
@@ -35,20 +35,17 @@ export class RecordMapper {
     this.unmapped = new Set(unmapped);
   }
 
-  /**
-   * Whether nothing is to be written of what was mapped last: it has fields that are new, and the sync is to stop at
-   * these.
-   */
+  /** Whether the last mapped batch must not be written: it has new fields, and the sync's rule is `stop`. */
   get isToStop(): boolean {
     return this.#stopsAtNews && this.news.size > 0;
   }
 
-  /** Fields that are no news. */
+  /** Adds fields that count as known. */
   learn(fields: readonly { name: string }[]): void {
     for (const { name } of fields) this.#known?.add(shorten(name));
   }
 
-  /** `hasField` tells whether the destination has a place for a field. */
+  /** Maps a record; `hasField` returns whether the destination takes a field. */
   map(record: SourceRecord, hasField: (field: string) => boolean): MappedRecord {
     const mapped = this.#map(record);
     const values = mapped.values.filter(([to]) => this.#named.has(to) || this.#isTaken(to, hasField));

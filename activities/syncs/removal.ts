@@ -1,3 +1,4 @@
+// Removes from the destination what a complete reading of the source no longer contains.
 import type { Json, SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
@@ -19,13 +20,13 @@ import { checksumOfRecord } from './checksum.ts';
 import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
 
-/** Maximum numbers of values that one transaction removes, and of records of another destination at once. */
+/** Maximum numbers of values per transaction, and of records per call of another destination. */
 const MAX_VALUES = 20_000;
 const MAX_RECORDS = 500;
 
 /**
- * Removes what a complete reading no longer brought. Removes nothing if it is unknown what vanished, or if that is more
- * than the sync allows without approval.
+ * Removes records that a complete reading no longer contains. Removes nothing if some records had no valid key, or if
+ * more vanished than the sync allows without approval.
  */
 export async function removeVanished(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { sync, run } = job;
@@ -116,8 +117,8 @@ async function removeAttributes(
 }
 
 /**
- * The attributes that the sync writes, disabled ones as well: what is removed at the source goes. Of the known fields
- * those that the mapping drops, or writes elsewhere, are others' attributes.
+ * Returns the attributes that the sync writes, disabled ones included. Leaves out known fields that the mapping drops
+ * or writes under another name: attributes of these keys belong to others.
  */
 async function attributesOf(
   tx: Tx,
@@ -149,7 +150,7 @@ function removals(
   );
 }
 
-/** A removal that is sent again does no harm: what is gone already counts as unchanged. */
+/** Removes vanished records from another destination. Sending a removal twice is harmless: the second is unchanged. */
 async function removeRecords(
   deps: Dependencies,
   { sync, key, run }: SyncJob,
@@ -187,7 +188,7 @@ async function removeRecords(
   }
 }
 
-/** The error concerns the run as a whole, so the faulty value is not quoted. */
+/** Returns the message without the value: it is stored for the whole run. */
 function sayFailed({ message, field }: Extract<WriteOutcome, { kind: 'failed' }>): string {
   return field === undefined ? message : `the field ${field} ${message}`;
 }

@@ -1,3 +1,5 @@
+// Runs a sync: opens its connections, reads the source in batches, hands each to the writer, and removes what has
+// vanished.
 import {
   type Batch,
   BATCH_BYTES,
@@ -37,12 +39,12 @@ import { removeVanished } from './removal.ts';
 import { lookAtSchema, schemaRefusal, takeWhileRead } from './schema.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
 
-/** The secret settings of a run's connections, one of which a connector may have quoted. */
+/** Returns the secret settings of a run's connections: a connector's message may quote one. */
 function secretsOf(ends: SyncEnds | null) {
   return [ends?.source.secretSettings ?? {}, ends?.destination?.secretSettings ?? {}];
 }
 
-/** Opens the scope of a step that ends with its process, too; writes the run's log each second. */
+/** Opens the scope of a step: it ends with the step or its process, and writes the run's log every second. */
 async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
   const log = await openLog(deps, run);
   const scope = openStepScope(() => isJobCurrent(deps.db, 'sync', key), [deps.draining], log.write);
@@ -83,7 +85,7 @@ async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob[
   };
 }
 
-/** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
+/** Returns null if another generation runs it, or if the run has ended or its sync is deleted. */
 async function findJob(
   { db }: Pick<Dependencies, 'db'>,
   { entityId, jobId, generation }: JobClaim,
@@ -106,8 +108,8 @@ async function openEnds(deps: Dependencies, { sync }: SyncJob): Promise<SyncEnds
 }
 
 /**
- * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run
- * has failed; else when to try again.
+ * Reads and writes the rest of a run, and removes what has vanished. Returns when to retry; null if the run is complete
+ * or has failed.
  */
 function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return inSlot(
@@ -142,7 +144,7 @@ async function syncWith(deps: Dependencies, job: SyncJob, ends: SyncEnds): Promi
     if (job.run.isRead) return await removeVanished(deps, job, ends, scope);
     if (!job.run.isBegun && job.run.rootId === null) await lookAtSchema(deps, job, ends, scope);
     if (ends.destination) await deliverPending(deps, job, { ...streamOf(job), open: ends.destination, scope });
-    // With the fields that were taken just now, and the cursor behind what was pending.
+    // Read again: the steps above have changed the sync's known fields and the run's cursor.
     const current = await findJob(deps, { ...job.key, identifier: job.run.identifier });
     if (!current) throw new JobGone();
     await readSource(deps, current, ends, scope);
@@ -156,7 +158,7 @@ function streamOf({ sync: { destination } }: SyncJob): { stream: string; key: st
   return destination as Exclude<typeof destination, { sorId: number }>;
 }
 
-/** Another attempt at this step may have moved the run on: then this one goes on from there. */
+/** Retries in a second if another attempt has advanced the run: this one then continues from there. */
 async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return (await findJob(deps, claim)) ? { againInMs: 1_000 } : null;
 }
@@ -173,9 +175,8 @@ function waitOrFailSync(deps: Dependencies, { key, run: begun }: SyncJob, refusa
 }
 
 /**
- * Returns whether this try has moved the run on, or the destination has answered records. A run that begins at the
- * start again has not moved on, whatever it read: otherwise a source that always breaks off, or changes, before its end
- * would be read for ever.
+ * Returns whether this try moved the cursor, removed records or got answers. A restart from the beginning is no
+ * progress: otherwise a source that always breaks off before its end is read for ever.
  */
 function hasProgress(begun: SyncRun, now: SyncRun, isFromStart: boolean): boolean {
   const isFurther = !isFromStart && now.progress.position !== begun.progress.position;
@@ -184,13 +185,10 @@ function hasProgress(begun: SyncRun, now: SyncRun, isFromStart: boolean): boolea
   return isFurther || isAnswered || now.removed > begun.removed;
 }
 
-/**
- * Maximum number of values of a batch. Five batches are in memory at once, from the one being read to the two being
- * merged; twice the size is no faster.
- */
+/** Maximum number of values of a batch. Up to five batches are in memory at once; twice the size is no faster. */
 const MAX_VALUES = 20_000;
 
-/** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
+/** Reads the rest of the source and writes it in batches; each commits with its counts and cursor. */
 async function readSource(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const mapper = new RecordMapper(job.sync, job.run.progress.unmappedFields);
   const writer = batchWriter(deps, job, ends, { mapper, scope });
@@ -219,13 +217,10 @@ async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: 
   }
 }
 
-/** At most two batches of the source, or about this number of values. */
+/** Maximum size of a joined batch: two full batches of a source. */
 const MAX_BYTES = 2 * BATCH_BYTES;
 
-/**
- * Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning
- * of the next.
- */
+/** Joins small batches, so that they are written together. A batch that reports new fields begins the next one. */
 async function* joinBatches(
   batches: AsyncIterable<Batch>,
   mostValues: number,
@@ -255,21 +250,21 @@ async function* joinBatches(
   if (held) yield held;
 }
 
-/** How many values a record has, or so: as many as the first one. */
+/** Estimates the number of values per record from the mapping or the first record. */
 function valuesOf({ items }: JoinedBatch, { fields, otherFields }: Mapping): number {
   if (otherFields === 'drop') return Math.max(1, fields.filter((field) => !('drop' in field)).length);
   const first = items.find((item) => item.kind === 'record');
   return Math.max(1, first ? Object.keys(first.record).length : 1);
 }
 
-/** The same, each but the first made while the one before it is used. */
+/** Yields the same items, and prepares the next one while the caller works on the current one. */
 async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     for (let next = items.next(); ;) {
       const { value, done } = await next;
       if (done) return;
       next = items.next();
-      next.catch(() => undefined); // the next turn throws it
+      next.catch(() => undefined); // the await of the next turn throws it
       yield value;
     }
   } finally {
@@ -277,7 +272,7 @@ async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-/** A source may say nothing for long: where its records can't be written, it is not waited for. */
+/** Stops reading at once if the work fails: the source may send nothing for a long time. */
 async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -287,7 +282,9 @@ async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
   }
 }
 
-/** The fields of a first reading are no news, and known before their records are mapped. */
+/**
+ * Prepares each batch for the writer. Fields that a first reading reports are learned before their records are mapped.
+ */
 async function* prepareEach(
   batches: AsyncGenerator<JoinedBatch>,
   { prepare }: BatchWriter,
@@ -310,7 +307,7 @@ async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ..
   scope.throwIfEnding();
   const { fields } = prepared.batch;
   if (fields) {
-    await writer.settled(); // what they change is locked together with the run
+    await writer.settled(); // pinned batches lock the same rows as new fields do
     await takeFields(fields);
   }
   const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
@@ -322,7 +319,7 @@ async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ..
   return after;
 }
 
-/** Fields that came up in records alone. */
+/** Stores fields that appeared only in records as a change of the schema, unless one is stored already. */
 async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promise<SyncRun> {
   const run = await lockRun(tx, key);
   if (!run) throw new JobGone();
@@ -344,10 +341,10 @@ function batchesOf(deps: Dependencies, job: SyncJob, { source }: SyncEnds, scope
   return source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor }, scope.context);
 }
 
-/** Where a re-drive is: the line of the last error that it took. */
+/** Cursor of a re-drive: the line of the last error that it read. */
 type RedriveCursor = { line: number };
 
-/** Yields the records of a run's errors that came no more since, as a source: those that are stored whole. */
+/** Yields the records of a run's open errors as a source does. Skips those that are not stored whole. */
 async function* readErrors(
   { db }: Pick<Dependencies, 'db'>,
   entityId: number,
@@ -368,7 +365,7 @@ async function* readErrors(
   }
 }
 
-/** Null where no record can be made of what was kept: it was malformed, too long, or is an erased person's. */
+/** Returns null if the record can't be restored: it was malformed, too long, or of an erased person. */
 function toItem({ errorType, stage, raw, line }: StoredImportError): SyncItem | null {
   if (stage === 'parsing' || raw === null) return null;
   try {
@@ -383,7 +380,7 @@ function toItem({ errorType, stage, raw, line }: StoredImportError): SyncItem | 
   }
 }
 
-/** Where this run goes on; where it begins, too. */
+/** Returns the cursor from which this run reads on, or begins. */
 function cursorOf({
   run: {
     progress: { position },
@@ -395,7 +392,7 @@ function cursorOf({
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 
 export const runSyncSteps = (deps: Dependencies) => ({
-  /** Claims a run, as `claimRun`, once the batches of canceled runs are counted. */
+  /** Counts the batches of canceled runs, then claims a run as `claimRun` does. */
   async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
     const run = await claimRun(deps, syncRuns, ref, workflowRunId, (tx, sync) =>
       settleAbandonedBatches(tx, deps, sync),
@@ -403,10 +400,10 @@ export const runSyncSteps = (deps: Dependencies) => ({
     return run && { ...ref, generation: run.generation };
   },
 
-  /** Reads and writes what is left; null where nothing is. */
+  /** Reads and writes the rest of the run. Returns when to retry; null if the run is complete or has failed. */
   syncRecords: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => syncRecords(deps, claim)),
 
-  /** Ends what has not failed, and starts the run that waits for it. Returns whether there are alerts to send. */
+  /** Ends a run that has not failed, and starts the one that waits for it. Returns whether there are alerts to send. */
   async endSyncRun(claim: JobClaim): Promise<{ mails: boolean }> {
     const { entityId, jobId, generation } = claim;
     await endSyncRun(deps, { entityId, jobId, generation }, null);

@@ -1,3 +1,5 @@
+// Compares a source's fields with the known ones before and during reading, and follows the sync's rule: ignore, follow
+// or stop.
 import { isDeepStrictEqual } from 'node:util';
 import { closest } from 'fastest-levenshtein';
 import { type ConnectorContext, type Stream, sayTakesNone, takesNoValues } from '../../connectors/core/contract.ts';
@@ -29,9 +31,7 @@ import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
 import { storable } from './stored-size.ts';
 
-/**
- * Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before.
- */
+/** Checks the source's fields before it is read, applies the sync's rule to changes, and begins the run. */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { connector, settings } = ends.source;
   const stream = streamNamed(await connector.source!.discover(settings, scope.context), job.sync.stream, 'source');
@@ -49,7 +49,7 @@ export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncE
   });
 }
 
-/** Takes the fields that the source tells of before it is read: they are compared with what it told then before. */
+/** Compares the fields that the source declares before it is read with those it declared before the last run. */
 async function takeKnown(
   deps: Dependencies,
   job: SyncJob,
@@ -69,8 +69,8 @@ async function takeKnown(
 }
 
 /**
- * Takes those that it tells of while it is read, as often as it does: they are compared with what earlier readings
- * told. What this one does not tell of may come yet, and is no change.
+ * Returns a function that compares fields reported while reading with those of earlier readings. A missing field may
+ * still come, so it is no change.
  */
 export function takeWhileRead(
   deps: Dependencies,
@@ -98,7 +98,7 @@ export function named(told: readonly NamedField[]): NamedField[] {
   );
 }
 
-/** Returns what a run has noticed of changed fields, as it is stored. Refuses too much. */
+/** Returns the schema change of a run, joined with the one stored before. Refuses one that is too large. */
 export function noticedChange(before: SchemaChange | null, change: SchemaChange | null): SchemaChange | null {
   const noticed = joinChanges(before, change);
   return noticed && storable(noticed, 'change of fields');
@@ -106,7 +106,7 @@ export function noticedChange(before: SchemaChange | null, change: SchemaChange 
 
 type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | null; keep: (tx: Tx) => Promise<void> };
 
-/** Does what the sync's rule says. */
+/** Stores a schema change and applies the sync's rule to it: keeps the fields, makes attributes, or stops the run. */
 async function takeFields(
   deps: Dependencies,
   { key, sync }: SyncJob,
@@ -122,7 +122,7 @@ async function takeFields(
     isNews = !isDeepStrictEqual(noticed, run.schemaChange);
     if (noticed && isNews) await updateSchemaChange(tx, run, noticed);
     if (run.dryRun || isStopped) return [];
-    // New ones that are ignored stay new until somebody accepts them.
+    // Ignored new fields stay new until a user accepts them.
     if (isFirst || (change && sync.schemaRule === 'follow')) await keep(tx);
     return defineAttributes(tx, sync, fields);
   });
@@ -132,14 +132,14 @@ async function takeFields(
 }
 
 /**
- * The first run does, and the next one once they were accepted: of the known fields that leaves what came up in records
- * alone.
+ * Returns whether all declared fields count as known: in the first run, and in the next one after a user accepted them
+ * (which leaves only fields that came in records).
  */
 function takesAsTheyAre({ knownFields }: Sync): boolean {
   return knownFields === null || (knownFields.length > 0 && untoldOf(knownFields).length === knownFields.length);
 }
 
-/** A sync that is to stop when the source's fields are others than before stops with it. */
+/** Returns the refusal that stops a sync whose rule is `stop` when the source's fields have changed. */
 export function schemaRefusal(change: string): Refusal {
   return new Refusal(
     409,
@@ -159,10 +159,7 @@ const ATTRIBUTE_TYPES: Record<FieldType, ValueType | null> = {
   object: null,
 };
 
-/**
- * Where the sync follows its source, and takes all of its fields, each gets an attribute. Returns the keys of those
- * that were made.
- */
+/** Makes an attribute for each field if the sync follows its source and keeps all fields. Returns the new keys. */
 async function defineAttributes(
   tx: Tx,
   { entityId, destination, mapping, schemaRule }: Sync,
@@ -186,7 +183,7 @@ async function defineAttributes(
   return made;
 }
 
-/** The stream of that name; where there is none, the nearest is named. `side` says whose. */
+/** Returns the stream of that name. Refuses an unknown name, and suggests the nearest; `side` is for the message. */
 function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination'): Stream {
   const found = streams.find((stream) => stream.name === name);
   if (found) return found;
@@ -200,9 +197,8 @@ function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 
 }
 
 /**
- * Refuses to read where no record could be written, or nothing be told of what is new, since a field that the sync
- * names is none of the source's. Returns the other fields that its mapping names in vain: some come up in records
- * alone.
+ * Refuses a mapping whose cursor field or customer field the source lacks. Returns other mapped fields that it lacks:
+ * some appear only in records.
  */
 function fieldsNamedInVain({ mode, cursorField, mapping }: Sync, { fields, incremental }: Stream): string[] {
   const names = fields.map((field) => field.name);
@@ -226,13 +222,15 @@ function fieldsNamedInVain({ mode, cursorField, mapping }: Sync, { fields, incre
   );
 }
 
-/** Says which fields those are, each with the nearest that there is. */
+/** Returns the log line about missing fields, each with the nearest existing name. */
 function sayInVain(fields: readonly string[], { fields: there }: Stream): string {
   const names = there.map(({ name }) => name);
   return `the mapping names fields that the source does not tell of: ${fields.map((field) => field + nearest(field, names)).join(', ')}`;
 }
 
-/** Asks a destination whether it could take what the mapping makes; what it does not tell it is not asked for. */
+/**
+ * Refuses if the destination lacks a mapped field or takes no values for it. Checks nothing if it declares no streams.
+ */
 async function checkDestination(
   { destination, mapping }: Sync,
   { destination: open }: SyncEnds,

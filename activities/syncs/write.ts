@@ -1,4 +1,4 @@
-// Writes the batches of a run to their destination, or looks at them in a dry run.
+// Writes the batches of a run to attributes or another connection; a dry run records what it would write.
 import { isDeepStrictEqual } from 'node:util';
 import type { SourceRecord } from '../../connectors/core/contract.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
@@ -27,20 +27,20 @@ import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type Re
 import { outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
-/** A batch, and what could be made of it while the one before it was written. */
+/** A batch, with its records checked for attributes (null for another destination). */
 export type PreparedBatch = { batch: JoinedBatch; checked: CheckedBatch | null };
 
 export type BatchWriter = {
-  /** Ends what an attempt before this one has begun. */
+  /** Finishes the batches that an earlier attempt left unfinished. */
   resume(): Promise<void>;
   /** Prepares a batch that follows `read` records of its run. */
   prepare(batch: JoinedBatch, read: number): Promise<PreparedBatch>;
   /**
-   * Commits it with all that follows from it, or takes it over so that this will be done whatever happens. Null when
-   * another attempt has moved the run on; `stopped` where the sync is not to write what has new fields.
+   * Commits or pins a batch, and returns the run's progress. Returns null if another attempt has advanced the run,
+   * `stopped` if the sync's rule forbids new fields.
    */
   write(prepared: PreparedBatch, progress: RunProgress): Promise<RunProgress | 'stopped' | null>;
-  /** Once all that was taken over is committed; throws where that can't be. */
+  /** Waits until all pinned batches are committed. Throws if one fails. */
   settled(): Promise<void>;
 };
 
@@ -79,12 +79,12 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
   };
 }
 
-/** Maximum number of records that are shown, changed ones first. */
+/** Maximum number of sample records, changed ones first. */
 const MAX_SHOWN = 20;
-/** Maximum length of a record as JSON. */
+/** Maximum length of a sample record as JSON. */
 const MAX_SHOWN_CHARS = 10_000;
 
-/** Findings of a dry run about a batch; `people`: the ids of the customers that it tells of. */
+/** Findings of a dry run about a batch; `people`: customer ids of its records. */
 type Findings = {
   records: readonly BatchRecord[];
   people: (string | null)[];
@@ -92,7 +92,7 @@ type Findings = {
   sample: SampleRecord[];
 };
 
-/** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
+/** Checks a batch as a run would, and stores a sample of what that run would write. */
 async function dryRunBatch(
   deps: Dependencies,
   job: SyncJob,
@@ -135,7 +135,7 @@ async function dryRunBatch(
     await updateRunProgress(tx, run, progress);
     return progress;
   });
-  // Somebody was erased since it was looked at: it is looked at again, without them.
+  // A person was erased meanwhile: check the batch again, without that person.
   return noted === 'erased' ? dryRunBatch(deps, job, mapper, batch, before) : noted;
 }
 
@@ -166,7 +166,7 @@ async function lookAtAttributes(
   };
 }
 
-/** As the merge leaves them out. */
+/** Makes records of erased people errors, as the merge does. */
 async function withoutErased(
   deps: Dependencies,
   sync: SyncJob['sync'],
@@ -179,7 +179,7 @@ async function withoutErased(
   });
 }
 
-/** By customer and attribute; what is removed is left out. */
+/** Stored values by customer and attribute id, without removed ones. */
 type StoredValues = Map<string, Map<number, string | string[]>>;
 
 async function storedValues(
@@ -226,7 +226,7 @@ function lookAt(
 
 type Value = string | boolean | readonly string[] | null;
 
-/** A datetime is kept as milliseconds since the epoch, an empty Set as no value. */
+/** Returns a stored value as a sample shows it. A Datetime is stored as milliseconds, an empty Set as no value. */
 function shown(type: ValueType, stored: string | string[] | undefined): Value {
   if (stored === undefined) return type === 'Set' ? [] : null;
   return type === 'Datetime' ? new Date(Number(stored)).toISOString() : stored;
@@ -238,17 +238,17 @@ function isSame(type: ValueType, before: Value, after: Value): boolean {
   return String(before) === String(after);
 }
 
-/** A Number as one, where a double keeps each of its digits. */
+/** Returns a Number as a JSON number if a double keeps all its digits, otherwise as text. */
 function asNumber(type: ValueType, value: Value): Value | number {
   return type === 'Number' && typeof value === 'string' && isKeptByDouble(value) ? Number(value) : value;
 }
 
-/** As numbers compare: 1.50 is 1.5. */
+/** Removes trailing zeros, so that 1.50 equals 1.5. */
 function digits(number: string): string {
   return number.includes('.') ? number.replace(/(?<!0)0+$/, '').replace(/\.$/, '') : number;
 }
 
-/** One that is too long is shown by its beginning, as a text: a sample is read whenever its run is. */
+/** Returns a record for the sample; a long one is shortened to text, since every read of the run returns it. */
 function shownRecord(record: SourceRecord | null): unknown {
   const text = JSON.stringify(record);
   return text.length > MAX_SHOWN_CHARS ? `${shorten(text, MAX_SHOWN_CHARS)}…` : record;
