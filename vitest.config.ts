@@ -1,3 +1,4 @@
+/** Configuration of the tests: services, files, and the seed of generated input. */
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';

@@ -1,11 +1,10 @@
+/** A client of the interface: a function for each operation returns `result`, or throws the server's `Refusal`. */
 import type { z } from 'zod';
 import { Refusal, type RefusalExtra, refuse } from '../domain/core/refusal.ts';
 import type { CalledOperation } from './core/called-operation.ts';
 import { CALLED_OPERATIONS } from './core/called-operations.ts';
 import { type Operation, takesIdempotencyKey } from './core/operation.ts';
 import type * as contract from './operations.ts';
-
-/** A client of the interface: a function for each operation returns `result`, or throws the server's `Refusal`. */
 
 export { Refusal };
 export type * from './operations.ts';

@@ -1,3 +1,4 @@
+/** Check of folders: none has too many files. */
 import { dirname } from 'node:path';
 import type { Check, Finding } from './check.ts';
 import { projectFiles } from './project-files.ts';

@@ -1,3 +1,4 @@
+/** Check of the links in Markdown files: each leads to an existing file and heading. */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';

@@ -1,3 +1,4 @@
+/** Check by oxlint, with its report as findings. */
 import { readFile } from 'node:fs/promises';
 import { type Check, type Finding, fixturesOf } from './check.ts';
 import { runTool } from './run-tool.ts';

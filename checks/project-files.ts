@@ -1,3 +1,4 @@
+/** Copies the project's files for the checks, without those that git ignores. */
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { copyFile, lstat, mkdir, mkdtemp, readdir, realpath, rm, symlink } from 'node:fs/promises';

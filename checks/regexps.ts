@@ -1,3 +1,4 @@
+/** Check of regular expressions: none takes more than linear time. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Argument, type CallExpression, type NewExpression, parseSync, type Program, Visitor } from 'oxc-parser';

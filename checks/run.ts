@@ -1,3 +1,4 @@
+/** Runs all checks over a copy of the project, and prints their findings. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Check, type Finding, fixturesOf } from './check.ts';

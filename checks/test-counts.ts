@@ -1,3 +1,4 @@
+/** Reads vitest's report: how many tests ran, and how long files took. */
 import { relative } from 'node:path';
 
 /** The part of vitest's JSON report that is read here; times in milliseconds. */

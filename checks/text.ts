@@ -1,3 +1,4 @@
+/** Check of single lines by rules that no other tool has, such as retired words. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Check, Finding } from './check.ts';

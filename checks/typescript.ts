@@ -1,3 +1,4 @@
+/** Check by the TypeScript compiler. */
 import { readFile } from 'node:fs/promises';
 import type { Check, Finding } from './check.ts';
 import { runTool } from './run-tool.ts';

@@ -1,3 +1,4 @@
+/** Writes docs/command-line.md from the commands. */
 import type { Command } from 'commander';
 import { buildProgram, leavesOf } from './program.ts';
 

@@ -1,3 +1,4 @@
+/** Checks each part that a server and its background work need: `/health/ready`. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { FileStoreAway } from '../domain/core/internal-error.ts';
 import { Refusal } from '../domain/core/refusal.ts';
@@ -7,8 +8,6 @@ import { refuseMissingMigrations } from '../store/core/migrate.ts';
 import type { AppContext } from './app-context.ts';
 import type { Workers } from './workers.ts';
 import { countRestoredPeople } from '../store/gdpr/reconcile-tombstones.ts';
-
-/** Checks each part that a server and its background work need: `/health/ready`. */
 
 const PART_WITHIN_MS = 2_000;
 /** A worker without work polls Temporal once a minute. */

@@ -1,11 +1,10 @@
+// Turns faults around a process into one sentence that names the variable.
 import { relative, resolve } from 'node:path';
 import { postgresRefusal, serverName } from '../connectors/postgres/postgres-session.ts';
 import { isAway } from '../domain/core/internal-error.ts';
 import type { Database } from '../store/core/database.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
-
-// Turns faults around a process into one sentence that names the variable.
 
 export async function reachDatabase(db: Database, databaseUrl: string): Promise<void> {
   await db.query('SELECT').catch((error: unknown) => {

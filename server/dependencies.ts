@@ -1,3 +1,4 @@
+/** Dependencies and limits of the HTTP server. */
 import type { Logger } from 'pino';
 import { MAX_NESTING } from '../api/core/input.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';

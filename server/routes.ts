@@ -1,3 +1,4 @@
+/** Joins the routes of all features. */
 import { accountPageRoutes } from './accounts/account-pages.ts';
 import { auditLogRoutes } from './accounts/audit-log.ts';
 import { entityRoutes } from './accounts/entities.ts';

@@ -1,3 +1,4 @@
+/** The workflow of an access request; its steps lie in activities/gdpr/gdpr-access.ts. */
 import { patched, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { GdprAccessSteps } from '../activities/gdpr/gdpr-access.ts';
 import type { JobRef } from '../domain/jobs/job.ts';

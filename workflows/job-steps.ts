@@ -1,3 +1,4 @@
+/** Shared by all workflows of jobs: how long Temporal waits for their steps, and how they wait. */
 import {
   ActivityFailure,
   type ActivityOptions,
@@ -15,8 +16,6 @@ import type { RetryAfter } from '../activities/core/retry-after.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
 import { SEND_CANCELED, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { HEARTBEAT_TIMEOUT, RETRY, SHORT_STEP_TIMEOUT } from './patience.ts';
-
-/** Shared by all workflows of jobs: how long Temporal waits for their steps, and how they wait. */
 
 export const SHORT_STEPS: ActivityOptions = { startToCloseTimeout: SHORT_STEP_TIMEOUT, retry: RETRY };
 export const BULK_STEPS = longSteps('bulk');

@@ -1,3 +1,4 @@
+/** The workflow of the sweep, which a schedule starts. */
 import { isCancellation, patched, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { AccountMailSteps } from '../activities/accounts/account-mails.ts';
 import type { GdprSweepSteps } from '../activities/gdpr/sweep.ts';

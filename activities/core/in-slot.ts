@@ -1,3 +1,4 @@
+/** Runs a step's work in one of the worker's slots, and shows in the job's record that it waits for one. */
 import { type Semaphore, TooManyWait } from '../../domain/core/semaphore.ts';
 
 /** How long work waits for a slot before its record says so. */

@@ -1,3 +1,4 @@
+/** Sends an object's one mail: records each attempt before it is made, and retries refused ones. */
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { write } from '../../store/core/database.ts';
 import { beginMail, type Mailed, type MailState, updateMail } from '../../store/core/mails.ts';

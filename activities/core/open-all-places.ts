@@ -1,3 +1,4 @@
+/** Limits how many steps of each kind run at once in a process. */
 import type { CpuShare } from '../../domain/core/cpu-share.ts';
 import { openPlaces } from '../../domain/core/limits.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -1,3 +1,4 @@
+/** An attempt at an export run: its exporter, bucket and database sessions; an older attempt ends here. */
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';

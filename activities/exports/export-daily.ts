@@ -1,3 +1,4 @@
+/** Steps of an export run: claims it, writes its files into the bucket, ends it, and sends its alerts. */
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import {

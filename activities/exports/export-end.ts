@@ -1,3 +1,4 @@
+/** Ends an export run: moves the exporter's cursor, counts failures in a row, and pauses the exporter. */
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';

@@ -1,3 +1,4 @@
+/** Ends the writing of an export run: its signed manifest makes the files valid for readers. */
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type { ExportBucket } from '../../connectors/s3/export-bucket.ts';

@@ -1,3 +1,4 @@
+/** Reads the rows of a type slice by slice, for files that begin and end anywhere in a slice. */
 import { Readable } from 'node:stream';
 import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 

@@ -1,3 +1,4 @@
+/** Reads the rows of an exported type from the database, ahead of the files that take them. */
 import { Readable } from 'node:stream';
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { listAppsById } from '../../store/apps/apps.ts';

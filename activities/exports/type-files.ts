@@ -1,3 +1,4 @@
+/** Writes the files of one exported type: compresses, encrypts, uploads, and continues after a crash. */
 import { createHash } from 'node:crypto';
 import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';

@@ -1,3 +1,4 @@
+/** Ends a job whose step killed its process too often: committed work counts, and staff can start it again. */
 import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
 import type { JobClaim, JobKey, JobKind } from '../../domain/jobs/job.ts';
 import { deleteAudience } from '../../store/campaigns/audience.ts';
@@ -19,8 +20,6 @@ import type { ImportAttributesSteps } from '../imports/import-attributes.ts';
 import { failImport } from '../imports/import-merge.ts';
 import { endSyncRun } from '../syncs/end.ts';
 import type { RunSyncSteps } from '../syncs/run-sync.ts';
-
-/** Ends a job whose step killed its process too often: committed work counts, and staff can start it again. */
 
 type GiveUp = (deps: Dependencies, key: JobClaim, reason: string) => Promise<unknown>;
 

@@ -1,3 +1,4 @@
+/** Steps of the sweep: starts jobs that were never started, restarts lost ones, deletes expired data. */
 import { internalErrorOf, isInternal } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, logOfJob } from '../../domain/jobs/job.ts';
 import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';

@@ -1,3 +1,4 @@
+/** Opens a connection: its connector with the stored settings, checked again. */
 import { connectorOf } from '../../connectors/catalog.ts';
 import type { AnyConnector } from '../../connectors/core/contract.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';

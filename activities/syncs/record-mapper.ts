@@ -1,3 +1,4 @@
+/** Applies a sync's mapping to records, and finds fields that are new or not mapped. */
 import { shorten } from '../../domain/text/text-limits.ts';
 import {
   type MappedRecord,

@@ -1,8 +1,8 @@
+/** Pages that mailed links open. Browsers get refusals as a page, other clients as JSON. */
 import { z } from 'zod';
 import { email, linkToken, name, newPassword, PASSWORD_CHARS, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Pages that mailed links open. Browsers get refusals as a page, other clients as JSON. */
 const SHARED = { tag: 'Pages', auth: 'none', contentType: 'text/html' } as const;
 const params = z.object({ token: linkToken });
 

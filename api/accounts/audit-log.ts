@@ -1,3 +1,4 @@
+/** The audit log of an entity: read it, or download it as CSV. */
 import { z } from 'zod';
 import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';

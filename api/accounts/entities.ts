@@ -1,3 +1,4 @@
+/** The entities (clients) of a server, for superadmins: create, change, delete. */
 import { z } from 'zod';
 import { MAX_CONTROL_GROUP_PERCENT } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/time/time-zone.ts';

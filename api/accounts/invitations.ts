@@ -1,3 +1,4 @@
+/** Invitations of users to an entity: list, mail again, withdraw, accept. */
 import { z } from 'zod';
 import { identifier, linkToken, name, PASSWORD_CHARS, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

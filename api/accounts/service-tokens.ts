@@ -1,10 +1,10 @@
+/** Tokens for machines. Users see and revoke their own tokens, admins all tokens of the entity. */
 import { z } from 'zod';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { bodyInteger, boundedArray, identifier, isoDatetime, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** Tokens for machines. Users see and revoke their own tokens, admins all tokens of the entity. */
 const SHARED = { tag: 'Service tokens', role: 'person' } as const;
 const PATH = '/api/service_tokens';
 

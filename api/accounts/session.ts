@@ -1,3 +1,4 @@
+/** Sessions of people: login for a token (reference: Authentication), and the console's cookie. */
 import { z } from 'zod';
 import { EMAIL_CHARS, identifier, PASSWORD_CHARS, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

@@ -1,3 +1,4 @@
+/** Users of an entity and their rights (reference: Authentication, 2; docs/users.md). */
 import { z } from 'zod';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { bodyFlag, email, identifier, jsonObject, name, newPassword, PASSWORD_CHARS, text } from '../core/input.ts';

@@ -1,3 +1,4 @@
+/** The grammar of segments' filters, in requests and responses (docs/segments.md). */
 import { z } from 'zod';
 import { DEVICE_FIELDS, MAX_VALUES } from '../../domain/analytics/comparison.ts';
 import { MAX_DETAILS } from '../../domain/analytics/funnel.ts';
@@ -24,8 +25,6 @@ import { isDate } from '../../domain/time/date-value.ts';
 import { boundedArray, closedObject, identifier, text } from '../core/input.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { DetailPairs, valuesErased } from './funnels.ts';
-
-/** The grammar of segments' filters, in requests and responses (docs/segments.md). */
 
 const anArray = { error: 'must be an array' };
 

@@ -1,3 +1,4 @@
+/** The attribute values of one customer. */
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { customerId, identifier, queryFlag } from '../core/input.ts';

@@ -1,3 +1,4 @@
+/** Customer attributes: definitions of the values that a System of Records keeps (reference: System of Record). */
 import { z } from 'zod';
 import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
 import { bodyFlag, identifier, name, text } from '../core/input.ts';

@@ -1,3 +1,4 @@
+/** Customer profiles: the attribute values of an entity's customers (reference: Customer profiles). */
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { commaListOf, customerId, identifier, isoDatetime, text } from '../core/input.ts';

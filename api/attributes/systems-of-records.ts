@@ -1,3 +1,4 @@
+/** Systems of Records: named sources of customer attributes (reference: System of Record). */
 import { z } from 'zod';
 import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
 import { boundedArray, commaList, email, identifier, name } from '../core/input.ts';

@@ -1,3 +1,4 @@
+/** Campaigns: pushes and in-app messages to an audience, or to users that a call names (reference: Campaigns). */
 import { z } from 'zod';
 import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES, REACH_STATES } from '../../domain/campaigns/campaign-status.ts';
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
@@ -22,7 +23,6 @@ import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 
-/** Campaigns: pushes and in-app messages to an audience, or to users that a call names (reference: Campaigns). */
 const SHARED = {
   tag: 'Campaigns',
   rightsByType: { transactional: 'transactional_campaigns', dynamic: 'dynamic_campaigns' },

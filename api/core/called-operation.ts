@@ -1,3 +1,4 @@
+/** Operations as a client calls them, one line each: lets a client start without loading their schemas. */
 import type { Operation } from './operation.ts';
 
 export type CalledOperation = Pick<Operation, 'id' | 'method' | 'path' | 'auth' | (typeof OPTIONAL)[number]>;

@@ -1,3 +1,4 @@
+/** Data exporters: definitions of regular exports into a customer's bucket (docs/exports.md). */
 import { z } from 'zod';
 import { APP_TYPES } from '../../domain/apps/app.ts';
 import { isDate, readDatetime } from '../../domain/time/date-value.ts';

@@ -1,3 +1,4 @@
+/** Compares an exporter's windows with its runs, and with the files in the bucket. */
 import { z } from 'zod';
 import { identifier, pageNumber, queryFlag } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

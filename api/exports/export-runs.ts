@@ -1,3 +1,4 @@
+/** Runs of data exporters: list, view, cancel, repeat, backfill. */
 import { z } from 'zod';
 import { EXPORT_ALERTS, EXPORT_RUN_CAUSES, EXPORT_RUN_STATES } from '../../domain/exports/exporter.ts';
 import { identifier, text } from '../core/input.ts';

@@ -1,3 +1,4 @@
+/** The JSON feed: requests that set attribute values of customers (docs/feed.md). */
 import { z } from 'zod';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { sayNesting } from '../../domain/json/json-size.ts';

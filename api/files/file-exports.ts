@@ -1,3 +1,4 @@
+/** Defines the operations of a file export, one for each format of the file (reference: Data exports). */
 import { z } from 'zod';
 import type { Audited } from '../../domain/accounts/audit.ts';
 import type { Right } from '../../domain/accounts/rights.ts';

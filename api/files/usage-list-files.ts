@@ -1,3 +1,4 @@
+/** Files of the lists of events, sessions, devices and locations. */
 import { listDevices, listEvents, listLocations, listSegmentDevices, listSessions } from '../analytics/usage-lists.ts';
 import { fileExport } from './file-exports.ts';
 

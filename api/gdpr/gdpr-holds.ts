@@ -1,3 +1,4 @@
+/** Holds: a person on hold is not erased, for instance because of a legal dispute. */
 import { z } from 'zod';
 import { HOLD_KINDS } from '../../domain/gdpr/gdpr-codes.ts';
 import { identifier, text } from '../core/input.ts';

@@ -1,3 +1,4 @@
+/** Links between ids: which identifiers a privacy request covers, and decisions on aliases. */
 import { z } from 'zod';
 import { ALIAS_DECISIONS, LEFT_REASONS, ORIGINS } from '../../domain/gdpr/gdpr-codes.ts';
 import { customerId, identifier } from '../core/input.ts';

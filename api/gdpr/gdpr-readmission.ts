@@ -1,3 +1,4 @@
+/** Readmits erased people: Millrace accepts their data again. */
 import { z } from 'zod';
 import { boundedArray, customerId } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

@@ -1,3 +1,4 @@
+/** Signed receipts of privacy requests, and the download of a person's archive. */
 import { z } from 'zod';
 import { receiptSchema } from '../../domain/gdpr/gdpr-receipt.ts';
 import { identifier } from '../core/input.ts';

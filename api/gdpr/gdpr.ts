@@ -1,3 +1,4 @@
+/** Privacy requests by staff: access to, or deletion of, people's data (reference: GDPR; docs/gdpr.md). */
 import { z } from 'zod';
 import {
   bodyFlag,

@@ -1,3 +1,4 @@
+/** Imports: attribute values of many customers from a CSV or Excel file (docs/imports.md). */
 import { z } from 'zod';
 import { MAX_MAPPED_COLUMNS } from '../../domain/imports/import-file.ts';
 import { isStorableJson, MAX_CODE_POINTS } from '../../domain/text/text-limits.ts';

@@ -1,3 +1,4 @@
+/** The list of what needs attention in an entity: failed jobs, paused syncs, refused mails (docs/attention.md). */
 import { z } from 'zod';
 import { ATTENTION_KINDS, ATTENTION_OBJECTS } from '../../domain/jobs/attention.ts';
 import { pageNumber } from '../core/input.ts';

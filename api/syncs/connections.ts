@@ -1,3 +1,4 @@
+/** Connections to outside systems, which syncs read from and write to (docs/connectors.md). */
 import { z } from 'zod';
 import { FIELD_TYPES } from '../../domain/syncs/sync-codes.ts';
 import { identifier, jsonObject, name, stored, textArray } from '../core/input.ts';

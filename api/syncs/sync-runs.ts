@@ -1,3 +1,4 @@
+/** Runs of syncs: list, view, cancel, repeat failed records, errors, log and sample of a dry run. */
 import { z } from 'zod';
 import { RUN_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';

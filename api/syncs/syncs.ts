@@ -1,3 +1,4 @@
+/** Syncs: regular copies of a connection's records into attributes or another connection (docs/syncs.md). */
 import { z } from 'zod';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { Conversion } from '../../domain/attributes/field-conversion.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace audit`. */
 import { type Command, Option } from 'commander';
 import type { AuditEntry } from '../../api/client.ts';
 import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace entities`. */
 import type { Command } from 'commander';
 import type { Client, WholeEntity } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace tokens`. */
 import type { Command } from 'commander';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { table } from '../core/table.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace attributes`. */
 import { type Command, Option } from 'commander';
 import type { Client, SorAttribute } from '../../api/client.ts';
 import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace profile`. */
 import type { Command } from 'commander';
 import type { CustomerProfile } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace sors`. */
 import type { Command } from 'commander';
 import type { Client, SystemOfRecords } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';

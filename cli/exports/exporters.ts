@@ -1,3 +1,4 @@
+/** The command `millrace exporters`. */
 import type { Command } from 'commander';
 import type { Client, ExportRun, FoundExportRun, ListedDataExporter } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The command `millrace attention`. */
 import { type Command, Option } from 'commander';
 import type { AttentionItem } from '../../api/client.ts';
 import { ATTENTION_KINDS } from '../../domain/jobs/attention.ts';

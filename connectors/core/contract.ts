@@ -1,15 +1,14 @@
+/**
+ * The contract of connectors: a value that says how an outside system is reached, read and written. The server uses its
+ * settings, `check` and `discover`; the flow `runSync` reads and writes. `docs/making-a-connector.md` shows how to make
+ * one; every one passes the suite in `test/connectors/core/contract.ts`.
+ */
 import { z } from 'zod';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Commands } from '../commands/commands-file.ts';
 import type { PushServices } from '../web-push/push-services.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
-
-/**
- * The contract of connectors: a value that says how an outside system is reached, read and written. The server uses its
- * settings, `check` and `discover`; the flow `runSync` reads and writes. `docs/making-a-connector.md` shows how to make
- * one; every one passes the suite in `test/connectors/core/contract.ts`.
- */
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
 

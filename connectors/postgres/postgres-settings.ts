@@ -1,3 +1,4 @@
+/** Settings of the connector `postgres`: server, database, TLS. */
 import { z } from 'zod';
 import { harmless, secret } from '../core/contract.ts';
 

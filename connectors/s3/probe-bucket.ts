@@ -1,3 +1,4 @@
+/** Tries whether an exporter's credentials suffice for its bucket. */
 import { randomBytes } from 'node:crypto';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { SERVER_SIDE_ENCRYPTIONS } from '../../domain/core/server-side-encryption.ts';

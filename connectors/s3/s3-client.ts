@@ -1,3 +1,4 @@
+/** The SDK's client for users' buckets: it has only the settings below, and sends through the address guard. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
@@ -5,8 +6,6 @@ import type { Dispatcher } from 'undici';
 import { awsPartition } from '../../domain/exports/aws-partition.ts';
 import type { Asked, HttpAnswer } from '../core/guarded-request.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-
-/** The SDK's client for users' buckets: it has only the settings below, and sends through the address guard. */
 
 type Handler = Extract<NonNullable<S3ClientConfig['requestHandler']>, { handle: (...given: never[]) => unknown }>;
 type Request = Parameters<Handler['handle']>[0];

@@ -1,9 +1,8 @@
+// The one way to send requests to S3: their rights, errors and retries.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 import { backOff } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-
-// The one way to send requests to S3: their rights, errors and retries.
 
 /** Rights that a bucket must grant, by IAM's names. */
 export const S3_RIGHTS = {

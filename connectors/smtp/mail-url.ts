@@ -1,3 +1,5 @@
+/** Checks the mail server's URL (`SMTP_URL`). */
+
 const FLAG = /^(true|false)$/;
 const MILLISECONDS = /^[1-9]\d{0,8}$/;
 const WORD = /^[^\s]+$/;

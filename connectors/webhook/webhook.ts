@@ -1,3 +1,4 @@
+/** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,8 +20,6 @@ import {
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { jsonAnswer, postForAnswer } from '../core/json-requests.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-
-/** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_MESSAGE = 300;

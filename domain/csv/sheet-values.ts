@@ -1,7 +1,6 @@
+/** Converts cells of an Excel file (ECMA-376, SpreadsheetML) to texts of CSV. */
 import { DAY_MS } from '../time/durations.ts';
 import { readNumber } from '../text/number-value.ts';
-
-/** Converts cells of an Excel file (ECMA-376, SpreadsheetML) to texts of CSV. */
 
 export type DateFormat = { hasDate: boolean; hasTime: boolean };
 

@@ -1,3 +1,4 @@
+/** The columns of each exported data type, in the order of the files. */
 import type { ExportDataType, ExportFormat } from './export-data-type.ts';
 
 /** `timestamp`: ISO in UTC with milliseconds. `strings`: a list, not in CSV. All may be empty. */

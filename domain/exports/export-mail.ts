@@ -1,3 +1,4 @@
+/** The mail about a run of an exporter. */
 import { aligned, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
 import { type RunMail, runMail, type RunReport } from '../jobs/run-mail.ts';
 

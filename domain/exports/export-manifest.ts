@@ -1,3 +1,4 @@
+/** The manifest of an export run: names the files that count, with checksums and a signature. */
 import { z } from 'zod';
 import { documentSignature } from '../core/document-signature.ts';
 import { EXPORT_FORMATS } from './export-data-type.ts';

@@ -1,3 +1,4 @@
+/** IAM policies of an exporter: the rights of its role in the bucket, and the trust in this server. */
 import { awsPartition } from './aws-partition.ts';
 
 type Statement = {

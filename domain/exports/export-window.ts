@@ -1,3 +1,4 @@
+/** Windows of export runs: which period a scheduled run or a backfill exports. */
 import { DAY_MS } from '../time/durations.ts';
 import { dayAt, zoneClock } from '../time/date-value.ts';
 

@@ -1,3 +1,4 @@
+/** Encrypts exported files with AES (GCM, CBC or CTR), and decrypts them. */
 import {
   type CipherGCM,
   type CipherGCMTypes,

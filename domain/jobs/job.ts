@@ -1,3 +1,4 @@
+/** Jobs: work that a workflow does for an object. Their kinds, references and workflow ids. */
 import { Refusal } from '../core/refusal.ts';
 
 export type JobRef = { entityId: number; jobId: number; identifier: string };

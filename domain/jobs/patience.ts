@@ -1,3 +1,4 @@
+/** Retries of outside systems: which errors may pass, and how long to wait before each try. */
 import { backOff, DAY_MS } from '../time/durations.ts';
 import type { Refusal } from '../core/refusal.ts';
 

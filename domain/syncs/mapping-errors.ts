@@ -1,3 +1,4 @@
+/** Checks the mapping of a sync, and lists its errors by element. */
 import { type Conversion, FALSE, foldWord, formatError, TRUE } from '../attributes/field-conversion.ts';
 import { MAX_FAULTS } from '../core/refusal.ts';
 import { nearestName } from '../text/say-unknown.ts';

@@ -1,3 +1,4 @@
+/** Maps a source's record to a customer id and values, by a sync's mapping. */
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { type Conversion, type Converted, prepareConversion } from '../attributes/field-conversion.ts';
 import type { Json } from '../json/plain-json.ts';

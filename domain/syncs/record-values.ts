@@ -1,3 +1,4 @@
+/** Checks a mapped record by the attributes of its SoR, and returns rows to merge or refusals. */
 import { parseAttributeValue, parseElements, type ScalarType, type ValueType } from '../attributes/attribute-value.ts';
 import { customerIdError, type CustomerType, newCustomerIdError } from '../attributes/customer-id.ts';
 import { sayType, scalarText, textOf } from '../attributes/json-value.ts';

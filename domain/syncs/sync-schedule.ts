@@ -1,3 +1,4 @@
+/** Schedules of syncs: checks them, and lists the next times of runs. */
 import { Cron, CronPattern } from 'croner';
 import { MINUTE_MS } from '../time/durations.ts';
 import { isTimeZone } from '../time/time-zone.ts';

@@ -1,7 +1,6 @@
+/** Dates and datetimes as texts: checks, reads and writes them. */
 import { IANAZone, type Zone } from 'luxon';
 import { DAY_MS, MINUTE_MS } from './durations.ts';
-
-/** Dates and datetimes as texts: checks, reads and writes them. */
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const DATETIME = new RegExp(

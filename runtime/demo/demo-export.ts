@@ -1,3 +1,4 @@
+/** The demo's export: makes an exporter, runs it, decrypts a file, and verifies the manifest. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, basename } from 'node:path';

@@ -1,3 +1,4 @@
+/** The demo's sync: fills a table of a shop, and syncs it to attributes. */
 import { type Client, stringify, type SyncRun } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import { type Database, openDatabase } from '../../store/core/database.ts';

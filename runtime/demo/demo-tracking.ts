@@ -1,3 +1,4 @@
+/** The demo's tracking: makes an app, and sends calls of its devices. */
 import type { IngestedCalls } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
 import { MINUTE_MS } from '../../domain/time/durations.ts';

@@ -1,3 +1,4 @@
+/** The metrics that Prometheus reads: requests, steps, records, privacy requests. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { GdprFigures } from '../../store/gdpr/across-entities.ts';
 

@@ -1,3 +1,4 @@
+/** The routes of the audit log. Reading it is audited, too. */
 import type { z } from 'zod';
 import * as api from '../../api/accounts/audit-log.ts';
 import { type Queryable, write } from '../../store/core/database.ts';

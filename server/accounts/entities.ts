@@ -1,3 +1,4 @@
+/** The routes of entities: list, view, create, change, delete. */
 import * as api from '../../api/accounts/entities.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse } from '../../domain/core/refusal.ts';

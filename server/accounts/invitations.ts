@@ -1,3 +1,4 @@
+/** The routes of invitations: list, mail again, withdraw, accept. */
 import * as api from '../../api/accounts/invitations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {

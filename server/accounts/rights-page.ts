@@ -1,3 +1,4 @@
+/** Writes docs/rights.md from the operations: the rights that each needs. */
 import type { Operation, Role } from '../../api/core/operation.ts';
 import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 

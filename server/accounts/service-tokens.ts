@@ -1,3 +1,4 @@
+/** The routes of service tokens: list, create, revoke. */
 import * as api from '../../api/accounts/service-tokens.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';

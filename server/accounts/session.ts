@@ -1,3 +1,4 @@
+/** The routes of sessions: log in, log out, switch the entity; by token, or by cookie in the console. */
 import * as api from '../../api/accounts/session.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';

@@ -1,3 +1,4 @@
+/** The routes of customer attributes: view, define, change, delete. */
 import * as api from '../../api/attributes/customer-attributes.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The routes of Systems of Records: list, create, rename, disable, delete, alert addresses. */
 import type { z } from 'zod';
 import * as api from '../../api/attributes/systems-of-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The routes that activate, pause and check exporters, and show the policy of their bucket. */
 import * as api from '../../api/exports/data-exporters.ts';
 import { exportPolicy, trustPolicy } from '../../domain/exports/export-policy.ts';
 import { findExternalId } from '../../store/accounts/entities.ts';

@@ -1,3 +1,4 @@
+/** The routes of data exporters: list, create, change, delete. Each definition is tried in its bucket. */
 import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/exports/data-exporters.ts';
 import { type FieldError, collectErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** The routes that start exports: now, again, or a backfill. */
 import * as api from '../../api/exports/export-runs.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { backfillWindow, daysError } from '../../domain/exports/export-window.ts';

@@ -1,3 +1,4 @@
+/** The route that compares an exporter's windows with its runs and with the files in the bucket. */
 import { createHash } from 'node:crypto';
 import * as api from '../../api/exports/export-reconciliation.ts';
 import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';

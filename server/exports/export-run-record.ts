@@ -1,3 +1,4 @@
+/** Export runs as the API shows them. */
 import type * as api from '../../api/exports/export-runs.ts';
 import { type ExportRecord, listExportRecords } from '../../store/exports/export-files.ts';
 import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';

@@ -1,3 +1,4 @@
+/** The routes of export runs: list, view, find, cancel. */
 import type { Export } from '../../api/exports/data-exporters.ts';
 import * as api from '../../api/exports/export-runs.ts';
 import { refuse } from '../../domain/core/refusal.ts';

@@ -1,3 +1,4 @@
+/** Tries an exporter's definition in its bucket, within the time of a request. */
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../connectors/s3/probe-bucket.ts';
 import { findExternalId } from '../../store/accounts/entities.ts';

@@ -1,3 +1,4 @@
+/** Exporters as the API shows them. */
 import type * as api from '../../api/exports/data-exporters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';

@@ -1,3 +1,4 @@
+/** The routes of the JSON feed: send values, and see what became of a request. */
 import * as api from '../../api/feed/feed.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';

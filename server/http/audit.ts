@@ -1,3 +1,4 @@
+/** Writes entries of the audit log for the action of a request. */
 import { type AuditEntry, insertAuditEntries, insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from './caller.ts';

@@ -1,3 +1,4 @@
+/** Parses the bodies of requests: JSON, web forms and uploads. */
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { withRoundedAsText } from '../../domain/json/plain-json.ts';

@@ -1,3 +1,4 @@
+/** Finds the caller of a request by token or session cookie. */
 import { type Right, RIGHTS } from '../../domain/accounts/rights.ts';
 import { findServiceTokenOwner, isServiceToken } from '../../store/accounts/service-tokens.ts';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,3 +1,9 @@
+/**
+ * `Idempotency-Key`: a POST that is repeated under its key gets the first reply and has no second effect.
+ *
+ * The key is taken before the route's `handle`, which keeps its reply in the transaction of its effect, so both exist
+ * or neither. A refusal or an error frees the key.
+ */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
@@ -18,13 +24,6 @@ import type { ApiVersion, KeepReply, Route } from './route.ts';
 import type { Caller } from './caller.ts';
 import { JSON_HEADERS, Reply, toReply } from './reply.ts';
 import { findSorOfKey } from './sor-key.ts';
-
-/**
- * `Idempotency-Key`: a POST that is repeated under its key gets the first reply and has no second effect.
- *
- * The key is taken before the route's `handle`, which keeps its reply in the transaction of its effect, so both exist
- * or neither. A refusal or an error frees the key.
- */
 
 const HEADER = 'Idempotency-Key';
 const PRINTABLE_ASCII = /^[ -~]{1,255}$/;

@@ -1,3 +1,4 @@
+/** Parses JSON bodies: exact errors, limited nesting, no long pause for other requests. */
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sayNesting } from '../../domain/json/json-size.ts';

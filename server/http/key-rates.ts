@@ -1,3 +1,4 @@
+/** Limits requests per minute by key. */
 import { refuse } from '../../domain/core/refusal.ts';
 
 const WINDOW_MS = 60_000;

@@ -1,3 +1,5 @@
+/** Joins calls that come at the same time into one round of work, such as one transaction. */
+
 type Call<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void };
 
 /** Limits of a round. Items of one `subject` (not null) never run in two rounds: these would wait for locks. */

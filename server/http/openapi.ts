@@ -1,3 +1,4 @@
+/** Writes the OpenAPI document from the operations. */
 import { z } from 'zod';
 import { type Operation, takesIdempotencyKey } from '../../api/core/operation.ts';
 import type { ServerSettings } from '../dependencies.ts';

@@ -1,3 +1,4 @@
+/** Routes for operators and their tools: health, metrics, the manual and the API page. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import swagger from '@fastify/swagger';

@@ -1,3 +1,4 @@
+/** Pages of lists: by page number, or by cursor. */
 import { type PageQuery, writeListCursor } from '../../api/core/page.ts';
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import type { ServerSettings } from '../dependencies.ts';

@@ -1,3 +1,4 @@
+/** Turns refusals and errors into replies. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { refusedPage } from '../../domain/accounts/account-page.ts';
 import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';

@@ -1,3 +1,4 @@
+/** Replies of routes: the envelope of a result, files, and streamed lists. */
 import { stringify } from 'csv-stringify/sync';
 import { Readable } from 'node:stream';
 import type { Delimiter } from '../../domain/csv/csv-bytes.ts';

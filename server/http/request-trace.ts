@@ -1,3 +1,4 @@
+/** Traces requests (OpenTelemetry). */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 type RequestTrace = {

@@ -1,3 +1,4 @@
+/** Routes: bind an operation to the function that handles it. */
 import type { FastifyBaseLogger } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';

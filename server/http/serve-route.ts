@@ -1,3 +1,4 @@
+/** Serves a route: finds the caller, checks rights and input, calls the handler, and sends its reply. */
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';

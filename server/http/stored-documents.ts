@@ -1,8 +1,7 @@
+/** Documents that operations store, with bounds in bytes: for the docs, and for the test that each has one. */
 import { z } from 'zod';
 import type { Operation } from '../../api/core/operation.ts';
 import { replaceBetween } from '../../domain/text/replace-between.ts';
-
-/** Documents that operations store, with bounds in bytes: for the docs, and for the test that each has one. */
 
 const [START, END] = ['<!-- documents: made from the operations by `npm run docs` -->', '<!-- end of documents -->'];
 

@@ -1,7 +1,6 @@
+/** Lists that are streamed: bounds how many run at once, and so their memory and database connections. */
 import { openPlaces } from '../../domain/core/limits.ts';
 import { refuseWait } from './refuse-wait.ts';
-
-/** Lists that are streamed: bounds how many run at once, and so their memory and database connections. */
 
 type Who = { caller: { entityId: number }; hungUp(): AbortSignal };
 

@@ -1,3 +1,4 @@
+/** Limits the bytes that uploads without checked credentials may take, in total and by address. */
 import ipaddr from 'ipaddr.js';
 import { isIPv6 } from 'node:net';
 

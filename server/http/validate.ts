@@ -1,3 +1,4 @@
+/** Validates input by a schema, and words each error. */
 import type { z } from 'zod';
 import type { Malformed } from '../../api/core/operation.ts';
 import { MAX_FAULTS, refuse } from '../../domain/core/refusal.ts';

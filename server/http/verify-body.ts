@@ -1,3 +1,4 @@
+/** Checks credentials in a body before the rest of it is received. */
 import type { FastifyRequest, FastifyInstance, FastifyReply } from 'fastify';
 import { Transform } from 'node:stream';
 import type { Auth } from '../../api/core/operation.ts';

@@ -1,3 +1,4 @@
+/** The route that lists what needs attention. */
 import {
   type AttentionCursor,
   type AttentionItem,

@@ -1,3 +1,4 @@
+/** The routes that check a connection and list its streams. */
 import * as api from '../../api/syncs/connections.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import type { AnyConnector, ConnectorContext, Stream } from '../../connectors/core/contract.ts';

@@ -1,3 +1,4 @@
+/** Finds connections by identifier, and locks those that alerts or outcomes go to. */
 import { connectorOf, connectors } from '../../connectors/catalog.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';

@@ -1,3 +1,4 @@
+/** Settings of connections: reads, compares and hides them. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { connectors, findConnector } from '../../connectors/catalog.ts';

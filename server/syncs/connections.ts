@@ -1,3 +1,4 @@
+/** The routes of connections: list, create, change, delete. */
 import * as api from '../../api/syncs/connections.ts';
 import { connectorOf, findConnector } from '../../connectors/catalog.ts';
 import { secretMembers } from '../../connectors/core/contract.ts';

@@ -1,3 +1,4 @@
+/** Calls of connectors within requests: limits their time, and their number by entity. */
 import type { FastifyBaseLogger } from 'fastify';
 import type { ConnectorContext, WaysOut } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';

@@ -1,3 +1,4 @@
+/** The routes that pause, resume and run syncs, and accept changed fields. */
 import * as api from '../../api/syncs/syncs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { untoldOf } from '../../domain/syncs/schema-change.ts';

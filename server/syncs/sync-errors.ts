@@ -1,3 +1,4 @@
+/** The routes of a run's errors: as a list, or as a file. */
 import * as api from '../../api/syncs/sync-runs.ts';
 import { isOfErased } from '../../domain/imports/import-error.ts';
 import { prepareMapping, type SourceRecord } from '../../domain/syncs/record-mapping.ts';

@@ -1,3 +1,4 @@
+/** Syncs as the API shows them. */
 import type * as api from '../../api/syncs/syncs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { MappedField } from '../../domain/syncs/record-mapping.ts';

@@ -1,3 +1,4 @@
+/** Runs of syncs as the API shows them. */
 import type * as api from '../../api/syncs/sync-runs.ts';
 import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';

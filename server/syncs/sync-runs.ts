@@ -1,3 +1,4 @@
+/** The routes of runs of syncs: list, view, cancel, repeat failed records, log and sample. */
 import * as api from '../../api/syncs/sync-runs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type Queryable, write } from '../../store/core/database.ts';

@@ -1,3 +1,4 @@
+/** The routes of syncs: list, create, validate, change, delete. */
 import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';

@@ -1,3 +1,4 @@
+/** Entities (clients): insert, change, lock, list. */
 import type { ControlGroup } from '../../domain/campaigns/control-group.ts';
 import { insertGlobalSor } from '../attributes/systems-of-records.ts';
 import { readRows, type Row } from '../core/camel-row.ts';

@@ -1,3 +1,4 @@
+/** Users, and their memberships of entities with rights. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';

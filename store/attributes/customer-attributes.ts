@@ -1,3 +1,4 @@
+/** Customer attributes: definitions of values. Each change raises the revision of their SoR. */
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';

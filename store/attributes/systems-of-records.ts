@@ -1,3 +1,4 @@
+/** Systems of Records, and the revision by which merges notice changed attributes. */
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';

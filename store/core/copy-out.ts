@@ -1,3 +1,4 @@
+/** Reads large results by Postgres's COPY, as bytes or rows of CSV. */
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Database, Tx } from './database.ts';

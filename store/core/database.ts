@@ -1,3 +1,4 @@
+/** The pool of database sessions, and write transactions with retries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 

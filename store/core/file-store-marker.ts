@@ -1,3 +1,4 @@
+/** Identifies the file store of a database by a marker, compared at the start and when a file is missing. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Row } from './camel-row.ts';
@@ -5,8 +6,6 @@ import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 import { asBytes, type Files, isMissingFile } from './files.ts';
-
-/** Identifies the file store of a database by a marker, compared at the start and when a file is missing. */
 
 const MARKER = 'store/id';
 /** Advisory lock of this database; the number is arbitrary. */

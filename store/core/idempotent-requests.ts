@@ -1,6 +1,5 @@
-import type { Queryable } from './database.ts';
-
 /** Requests with an idempotency key, and their replies. */
+import type { Queryable } from './database.ts';
 
 /** How long a key belongs to its request, and repeats get its reply. */
 export const KEY_KEPT_FOR = "interval '24 hours'";

@@ -1,7 +1,6 @@
+/** A pool that gives up on a frozen database. */
 import pg from 'pg';
 import type { Database, Tx } from './database.ts';
-
-/** A pool that gives up on a frozen database. */
 
 /** Time limits: for a session of the pool; for an answer, after which a new session must begin; and for that. */
 export type Patience = { sessionMs: number; answerMs: number };

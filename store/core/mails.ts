@@ -1,6 +1,5 @@
-import type { Queryable, Tx } from './database.ts';
-
 /** Mails of objects: their attempts, outcomes, and the daily limit of recipients. */
+import type { Queryable, Tx } from './database.ts';
 
 /** `sending`: running or interrupted; `filed`: written to a file; `unknown`: interrupted, perhaps sent. */
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';

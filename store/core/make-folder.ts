@@ -1,8 +1,7 @@
+// Makes folders one by one: Node's recursive mkdir never ends in /proc, which takes no folder.
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-
-// Makes folders one by one: Node's recursive mkdir never ends in /proc, which takes no folder.
 
 type Mode = { mode?: number };
 

@@ -1,8 +1,7 @@
+/** Processes that run on a database, and work that needs it alone. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
-
-/** Processes that run on a database, and work that needs it alone. */
 
 /** Lock that each process that serves or works shares while it lives; the number is arbitrary. */
 const RUNNING_LOCK = 5_717_023_444;

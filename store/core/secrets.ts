@@ -1,3 +1,4 @@
+/** Seals values with the server's keys, hashes tokens, and signs documents. */
 import {
   createHash,
   createHmac,

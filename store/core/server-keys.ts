@@ -1,3 +1,4 @@
+/** Stores the server's keys, wrapped by the secret key, in the database and in the file store. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { readRow, readRows, type Row } from './camel-row.ts';
 import { refuse } from '../../domain/core/refusal.ts';

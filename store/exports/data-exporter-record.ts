@@ -1,3 +1,4 @@
+/** Exporters as records: columns, and secrets apart from them. */
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';

@@ -1,9 +1,8 @@
+/** Records and files of exporters' runs: how far each type of data is written, and what lies in the bucket. */
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-
-/** Records and files of exporters' runs: how far each type of data is written, and what lies in the bucket. */
 
 export type ExportCheckpoint = Record<string, string | number>;
 

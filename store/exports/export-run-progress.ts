@@ -1,8 +1,7 @@
+/** Progress of exporters' runs: attempts, publication, late rows, and cleaning of the bucket. */
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
-
-/** Progress of exporters' runs: attempts, publication, late rows, and cleaning of the bucket. */
 
 /** A run as one attempt at its files has it: steps of an older one end without effect. */
 export type AttemptKey = { entityId: number; jobId: number; generation: number; attempt: number };

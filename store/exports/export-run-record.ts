@@ -1,3 +1,4 @@
+/** Export runs as records. */
 import type { ExportDays, ExportWindow } from '../../domain/exports/export-window.ts';
 import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import { type FailureColumns, failureOf, type MailColumns, mailOf, type Row } from '../core/camel-row.ts';

@@ -1,3 +1,4 @@
+/** Database sessions that read exported data: their settings and snapshots. */
 import type { Database, Queryable, Tx } from '../core/database.ts';
 
 /** A session of its own for reading much: see `openExportSession`. */

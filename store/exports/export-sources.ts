@@ -1,3 +1,4 @@
+/** Sources of exported data: reads the rows of a type within a window in bounded pieces, and counts them. */
 import pg from 'pg';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
@@ -23,8 +24,6 @@ import { logs } from './export-sources/logs.ts';
 import { copyStatement } from './export-sources/printed.ts';
 import { sessions, sessionsWithCarrier } from './export-sources/sessions.ts';
 import type { TableSource } from './export-sources/table-source.ts';
-
-/** Sources of exported data: reads the rows of a type within a window in bounded pieces, and counts them. */
 
 export type { ExportScope } from './export-sources/export-scope.ts';
 

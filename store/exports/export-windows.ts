@@ -1,8 +1,7 @@
+/** Windows that an exporter has exported by receipt, and the run that has fallen behind. */
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type ExportRun, type ExportRunColumns, toExportRun } from './export-run-record.ts';
-
-/** Windows that an exporter has exported by receipt, and the run that has fallen behind. */
 
 /** The newest good run of a window; `before`: the end of the window before it, null of the first. */
 export type ExportedWindow = { run: ExportRun; before: Date | null };

@@ -1,3 +1,4 @@
+/** Entries that need attention: `ATTENTION` has one value for each kind of entry and object. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { AttentionKind, AttentionObject } from '../../domain/jobs/attention.ts';
 import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
@@ -5,8 +6,6 @@ import { UNCLOSED_QUOTE } from '../../domain/imports/import-file.ts';
 import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
-
-/** Entries that need attention: `ATTENTION` has one value for each kind of entry and object. */
 
 export type AttentionNeed = Right | 'admin' | 'superadmin';
 

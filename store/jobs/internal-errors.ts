@@ -1,13 +1,12 @@
+/**
+ * Internal errors that last: of a step until it succeeds, of requests and given up jobs for a week, of a given up
+ * privacy request until staff start it again.
+ */
 import type { InternalErrorKind } from '../../domain/jobs/attention.ts';
 import type { MailedError } from '../../domain/jobs/internal-error-mail.ts';
 import type { JobKind } from '../../domain/jobs/job.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-
-/**
- * Internal errors that last: of a step until it succeeds, of requests and given up jobs for a week, of a given up
- * privacy request until staff start it again.
- */
 
 /** A failed step: `job` is empty if the flow is no job, `entityId` null if there is none. */
 export type FailedStep = Row<'internal_errors', 'entityId' | 'job' | 'step', { kind: InternalErrorKind }>;

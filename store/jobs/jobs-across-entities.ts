@@ -1,11 +1,10 @@
+/** Finds, in all entities, jobs to start, jobs with a lost workflow, and owners that need a Schedule. */
 import type { JobKey, JobKind, JobRef } from '../../domain/jobs/job.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { ENDING } from '../campaigns/campaign-runs.ts';
 import type { Queryable } from '../core/database.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 import type { OwnerKind } from './run-owners.ts';
-
-/** Finds, in all entities, jobs to start, jobs with a lost workflow, and owners that need a Schedule. */
 
 export type RunningJob = JobRef & JobKey & { workflowRunId: string };
 

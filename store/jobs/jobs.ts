@@ -1,10 +1,9 @@
+/** Jobs of all kinds: claims, locks, changes, cancels and ends them. */
 import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import type { NextTry } from '../../domain/jobs/patience.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { HAS_TURN } from '../gdpr/device-requests.ts';
-
-/** Jobs of all kinds: claims, locks, changes, cancels and ends them. */
 
 /**
  * The one lifecycle of jobs: accepted, running, ended. A step of an older generation ends without effect. Each kind has

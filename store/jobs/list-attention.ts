@@ -1,3 +1,4 @@
+/** Lists entries that need attention from all sources, newest first. */
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { AttentionSource } from './attention.ts';

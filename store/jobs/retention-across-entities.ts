@@ -1,3 +1,4 @@
+/** Deletes expired rows in all entities, and lists what waits for deletion. */
 import type { JobRef } from '../../domain/jobs/job.ts';
 import { deleteOldEntries } from '../attributes/attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
@@ -7,8 +8,6 @@ import { noteFileDeletions } from '../core/file-deletions.ts';
 import { KEY_KEPT_FOR } from '../core/idempotent-requests.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-
-/** Deletes expired rows in all entities, and lists what waits for deletion. */
 
 const BATCH = 5_000;
 /** Maximum number of runs deleted at once, each with some dozens of records and files. */

@@ -1,3 +1,4 @@
+/** Alerts about runs, which connections send. */
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { MailState } from '../core/mails.ts';

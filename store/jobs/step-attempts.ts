@@ -1,10 +1,9 @@
+/** Attempts at steps of jobs: which process has one, and whether that process still lives. */
 import type { JobKind } from '../../domain/jobs/job.ts';
 import type { NotedAttempt } from '../../domain/jobs/step-attempts.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { STORED_JOBS } from './jobs.ts';
-
-/** Attempts at steps of jobs: which process has one, and whether that process still lives. */
 
 /** `activity`: Temporal's run and activity, or a deletion's `location`, which several activities try in turn. */
 export type JobStep = {

@@ -1,3 +1,4 @@
+/** Connections to outside systems; their secrets are sealed. */
 import { type CreatorColumns, creatorOf, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';

@@ -1,3 +1,4 @@
+/** The batch of a run that is being sent to another connection. */
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';

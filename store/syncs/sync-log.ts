@@ -1,3 +1,4 @@
+/** Log lines of a sync's runs. */
 import { readRows, type Row } from '../core/camel-row.ts';
 import { ERASED } from '../../domain/core/erased.ts';
 import { shorten } from '../../domain/text/text-limits.ts';

@@ -1,3 +1,4 @@
+/** Syncs as records: definition and state. */
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { NamedField } from '../../domain/syncs/schema-change.ts';
 import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';

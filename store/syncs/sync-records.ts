@@ -1,8 +1,7 @@
+/** Records that a sync knows by its destination's keys: what each last write was, and which ones vanished. */
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-
-/** Records that a sync knows by its destination's keys: what each last write was, and which ones vanished. */
 
 export type KnownRecord = {
   /** Null: the last write failed. */

@@ -1,11 +1,10 @@
+/** Progress of syncs' runs: counts, position, and removals, each in the transaction of its records. */
 import { storableJson } from '../../domain/attributes/json-value.ts';
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
 import { columnName } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 import { PROGRESS_COLUMNS, type RunProgress, type SampleRecord, type SyncRun } from './sync-run-record.ts';
-
-/** Progress of syncs' runs: counts, position, and removals, each in the transaction of its records. */
 
 const PROGRESS = Object.entries(PROGRESS_COLUMNS) as [keyof RunProgress, string][];
 const SET_PROGRESS = PROGRESS.map(([, column], index) => `${columnName(column)} = $${index + 3}`).join(', ');

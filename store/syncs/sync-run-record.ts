@@ -1,3 +1,4 @@
+/** Runs of syncs as records: progress, counts and outcome. */
 import type { SchemaChange } from '../../domain/syncs/schema-change.ts';
 import type { Row } from '../core/camel-row.ts';
 import type { ErrorCounts } from '../imports/import-lanes.ts';

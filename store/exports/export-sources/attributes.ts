@@ -1,3 +1,4 @@
+/** Sources of exported attributes: existing values, and their changes. */
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 import { CUSTOMER_TYPE_CODE } from '../../attributes/attribute-values.ts';
 import type { Row } from '../../core/camel-row.ts';
