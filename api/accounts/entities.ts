@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { MAX_CONTROL_GROUP_PERCENT } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/time/time-zone.ts';
-import { bodyFlag, bodyInteger, identifier, name, text } from '../core/input.ts';
+import { bodyFlag, bodyInteger, identifier, name, secretsQuery, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -29,7 +29,12 @@ export const WholeEntity = Entity.extend({ default_tz: z.string(), control_group
 });
 export type WholeEntity = z.output<typeof WholeEntity>;
 
+/** An entity as it is viewed: its keys only if they are asked for. */
+export const ViewedEntity = WholeEntity.partial({ qa_api_key: true, prod_api_key: true }).meta({ id: 'ViewedEntity' });
+export type ViewedEntity = z.output<typeof ViewedEntity>;
+
 const params = z.object({ entity_id: identifier.describe('identifier or id of the entity') });
+const secrets = secretsQuery('qa_api_key and prod_api_key');
 
 const optional = {
   description: text({ max: 1_000 }).optional(),
@@ -49,8 +54,9 @@ export const listEntities = operation({
   method: 'GET',
   path: PATH,
   summary: 'List all entities',
-  query: z.object(pageQuery),
-  result: pageOf(WholeEntity),
+  audits: 'read entity',
+  query: z.object({ ...pageQuery, ...secrets }),
+  result: pageOf(ViewedEntity),
 });
 
 export const viewEntity = operation({
@@ -59,8 +65,10 @@ export const viewEntity = operation({
   method: 'GET',
   path: ONE,
   summary: 'View an entity',
+  audits: 'read entity',
   params,
-  result: WholeEntity,
+  query: z.object(secrets),
+  result: ViewedEntity,
 });
 
 export const createEntity = operation({

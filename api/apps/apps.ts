@@ -16,6 +16,7 @@ import {
   jsonObject,
   name,
   queryFlag,
+  secretsQuery,
   stored,
   text,
   textArray,
@@ -268,6 +269,10 @@ const PATH = '/api/apps';
 const params = z.object({ app_identifier: identifier });
 const BY_PRIVACY_RIGHT = `To set ${PRIVACY_SETTINGS.join(', ')}, you also need gdpr_data_manage.`;
 const Apps = z.object({ apps: z.array(App) });
+/** An app as it is viewed: the key only if it is asked for. */
+export const ViewedApp = App.partial({ fcm_key: true }).meta({ id: 'ViewedApp' });
+export type ViewedApp = z.output<typeof ViewedApp>;
+const ViewedApps = z.object({ apps: z.array(ViewedApp) });
 
 export const listApps = operation({
   id: 'listApps',
@@ -279,8 +284,9 @@ export const listApps = operation({
   audits: 'read app',
   query: z.object({
     unwanted: queryFlag.default(false).describe('Include apps that are removed from sale or inactive'),
+    ...secretsQuery('fcm_key'),
   }),
-  result: Apps,
+  result: ViewedApps,
 });
 
 export const viewApp = operation({
@@ -292,7 +298,8 @@ export const viewApp = operation({
   summary: 'View an app',
   audits: 'read app',
   params,
-  result: Apps,
+  query: z.object(secretsQuery('fcm_key')),
+  result: ViewedApps,
 });
 
 export const createApp = operation({

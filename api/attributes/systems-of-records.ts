@@ -1,7 +1,7 @@
 /** Systems of Records: named sources of customer attributes (reference: System of Record). */
 import { z } from 'zod';
 import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
-import { boundedArray, commaList, email, identifier, name } from '../core/input.ts';
+import { boundedArray, commaList, email, identifier, name, secretsQuery } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** A customer attribute as a SoR lists it (reference: System of Record). */
@@ -37,6 +37,10 @@ export const SystemOfRecords = z
   .meta({ id: 'SystemOfRecords' });
 export type SystemOfRecords = z.output<typeof SystemOfRecords>;
 
+/** A System of Records as it is viewed: its keys only if they are asked for. */
+export const ViewedSystemOfRecords = SystemOfRecords.partial({ api_keys: true }).meta({ id: 'ViewedSystemOfRecords' });
+export type ViewedSystemOfRecords = z.output<typeof ViewedSystemOfRecords>;
+
 const SHARED = { tag: 'Systems of Records', right: 'sor_manage' } as const;
 
 export const sorParams = z.object({ sor_identifier: identifier });
@@ -47,10 +51,12 @@ export const listSystemsOfRecords = operation({
   method: 'GET',
   path: '/api/system_of_records',
   summary: 'List Systems of Records',
+  audits: 'read system_of_record',
   query: z.object({
+    ...secretsQuery('api_keys'),
     type: commaList.optional().describe('app, custom, or global (v2 only); any other type returns an empty list'),
   }),
-  result: z.array(SystemOfRecords),
+  result: z.array(ViewedSystemOfRecords),
 });
 
 export const viewSystemOfRecord = operation({
@@ -59,8 +65,10 @@ export const viewSystemOfRecord = operation({
   method: 'GET',
   path: '/api/system_of_records/:sor_identifier',
   summary: 'View a System of Records with its customer attributes',
+  audits: 'read system_of_record',
   params: sorParams,
-  result: SystemOfRecords,
+  query: z.object(secretsQuery('api_keys')),
+  result: ViewedSystemOfRecords,
 });
 
 export const createSystemOfRecord = operation({
@@ -80,7 +88,7 @@ export const renameSystemOfRecord = operation({
   method: 'PUT',
   path: '/api/system_of_records/:sor_identifier',
   summary: 'Rename a custom System of Records',
-  audits: 'update system_of_record',
+  audits: ['read system_of_record', 'update system_of_record'],
   params: sorParams,
   body: z.object({ name }),
   result: SystemOfRecords,

@@ -60,6 +60,12 @@ export const queryFlag = z
   .enum(['', ...YES, ...NO], { error: 'must be true or false' })
   .transform((value) => !isOneOf(NO, value));
 
+/** Query of an operation whose result holds secrets, in these members. */
+export function secretsQuery(members: string) {
+  const description = `False: leave out ${members}, and write no entry into the audit log; by default true`;
+  return { secrets: queryFlag.default(true).describe(description) };
+}
+
 /** A flag in a JSON body or a web form, where every value is text. */
 export const bodyFlag = z
   .union([z.boolean(), z.enum([...YES, ...NO])], { error: 'must be true or false' })

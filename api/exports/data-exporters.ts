@@ -9,7 +9,17 @@ import { SERVER_IDENTITY } from '../../domain/exports/export-policy.ts';
 import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import { BUCKET_NAME, REGION_NAME, subfolderError, trimSlashes } from '../../domain/exports/s3-names.ts';
 import { SERVER_SIDE_ENCRYPTIONS } from '../../domain/core/server-side-encryption.ts';
-import { bodyFlag, bodyInteger, email, identifier, name, stored, text, textArray } from '../core/input.ts';
+import {
+  bodyFlag,
+  bodyInteger,
+  email,
+  identifier,
+  name,
+  secretsQuery,
+  stored,
+  text,
+  textArray,
+} from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { alertConnections } from '../syncs/connections.ts';
 
@@ -230,6 +240,15 @@ export const RevealedDataExporter = DataExporter.extend({
 }).meta({ id: 'RevealedDataExporter' });
 export type RevealedDataExporter = z.output<typeof RevealedDataExporter>;
 
+/** An exporter as it is viewed: its secrets only if they are asked for. */
+export const ViewedDataExporter = RevealedDataExporter.partial({
+  aws_access_key_id: true,
+  aws_secret_access_key: true,
+  encryption_key: true,
+  deletion_key: true,
+}).meta({ id: 'ViewedDataExporter' });
+export type ViewedDataExporter = z.output<typeof ViewedDataExporter>;
+
 /** Daily exports to customers' S3 buckets (reference: Data exporters; docs/exports.md). */
 const SHARED = { tag: 'Data exporters', right: ['sor_manage', 'usage_analytics_view'] } as const;
 const PATH = '/api/data_exporters';
@@ -253,7 +272,8 @@ export const viewDataExporter = operation({
   description: '`exports` has the exports of the last 31 days.',
   audits: 'read data_exporter',
   params,
-  result: RevealedDataExporter,
+  query: z.object(secretsQuery('aws_access_key_id, aws_secret_access_key, encryption_key and deletion_key')),
+  result: ViewedDataExporter,
 });
 
 export const createDataExporter = operation({

@@ -1,6 +1,6 @@
 /** The command `millrace entities`. */
 import type { Command } from 'commander';
-import type { Client, WholeEntity } from '../../api/client.ts';
+import type { Client, ViewedEntity } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { isTimeZone } from '../../domain/time/time-zone.ts';
 import { askLine } from '../core/ask.ts';
@@ -26,7 +26,7 @@ const CONTROL_GROUP = [
 ] as const;
 
 export const addEntitiesCommand = (program: Command, run: Run) =>
-  addGroup<WholeEntity>(program, run, {
+  addGroup<ViewedEntity>(program, run, {
     name: 'entities',
     description: 'all entities of the service, for superadmins',
     columns: {
@@ -42,7 +42,7 @@ export const addEntitiesCommand = (program: Command, run: Run) =>
         name: 'list',
         isDefault: true,
         description: 'list them',
-        does: ({ client }) => Array.fromAsync(client.each.listEntities()),
+        does: ({ client }) => Array.fromAsync(client.each.listEntities({ query: { secrets: false } })),
       },
       {
         name: 'view',
@@ -51,7 +51,7 @@ export const addEntitiesCommand = (program: Command, run: Run) =>
         async does({ client, setResult }, _, given: string) {
           const entity = await findEntity(client, given);
           setResult(entity);
-          return { record: { ...entity, qa_api_key: null, prod_api_key: null } };
+          return { record: entity };
         },
       },
       {
@@ -59,7 +59,9 @@ export const addEntitiesCommand = (program: Command, run: Run) =>
         description: 'print its keys for tests and for production: they are secrets',
         args: [ENTITY],
         async does({ client, console, setResult }, _, given: string) {
-          const { qa_api_key: qa, prod_api_key: prod } = await findEntity(client, given);
+          const { qa_api_key: qa, prod_api_key: prod } = await client.viewEntity({
+            params: await paramsOf(client, given),
+          });
           setResult([qa, prod]);
           console.error('The first is for tests, the second for production:');
           return `${qa}\n${prod}`;
@@ -130,8 +132,11 @@ async function askZone(context: Pick<CommandContext, 'stdin' | 'stderr'>): Promi
   return (await askLine(context, `Time zone of the entity [${machine}]: `)) || machine;
 }
 
-async function findEntity(client: Client, given: string): Promise<WholeEntity> {
-  const resolved = resolveNamed(await Array.fromAsync(client.each.listEntities()), given, ['entity', 'entities']);
+async function findEntity(client: Client, given: string): Promise<ViewedEntity> {
+  const resolved = resolveNamed(await Array.fromAsync(client.each.listEntities({ query: { secrets: false } })), given, [
+    'entity',
+    'entities',
+  ]);
   return 'found' in resolved ? resolved.found : refuse(404, 'no_entity', resolved.error);
 }
 

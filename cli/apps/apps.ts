@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import {
   type ApiKey,
-  type App,
   type BodyOf,
   type Client,
   type Crash,
   type EventDefinition,
   type LiveCall,
   stringify,
+  type ViewedApp,
 } from '../../api/client.ts';
 import { APP_TYPES } from '../../domain/apps/app.ts';
 import { refuse } from '../../domain/core/refusal.ts';
@@ -25,7 +25,7 @@ import { untilAnswered } from '../core/until-answered.ts';
 type AppOptions = {
   name?: string;
   package?: string;
-  type?: App['platform'];
+  type?: ViewedApp['platform'];
   qa?: boolean;
   zone?: string;
   settings?: string;
@@ -48,7 +48,7 @@ const TAIL =
 const typeOption = () => new Option('--type <type>').choices(APP_TYPES);
 
 export function addAppsCommand(program: Command, run: Run): void {
-  const apps = addGroup<Pick<App, 'identifier' | 'name' | 'platform' | 'package_name' | 'is_qa'>>(program, run, {
+  const apps = addGroup<Pick<ViewedApp, 'identifier' | 'name' | 'platform' | 'package_name' | 'is_qa'>>(program, run, {
     name: 'apps',
     description: 'apps, and the keys of their SDKs',
     columns: {
@@ -65,17 +65,20 @@ export function addAppsCommand(program: Command, run: Run): void {
         description: 'list them',
         options: [['--unwanted', 'include apps removed from sale or inactive']],
         async does({ client, setResult }, { unwanted }: { unwanted?: true }) {
-          const { apps: all } = await client.listApps({ query: { unwanted } });
+          const { apps: all } = await client.listApps({ query: { unwanted, secrets: false } });
           setResult(all);
           return all;
         },
       },
       {
         name: 'view',
-        description: 'show all settings of one',
+        description: 'show all settings of one, without its fcm_key',
         args: [APP],
-        async does({ client, setResult }, _, given: string) {
-          const app = await findApp(client, given);
+        options: [['--secrets', 'show also its fcm_key, which the audit log notes']],
+        async does({ client, setResult }, { secrets }: { secrets?: true }, given: string) {
+          const found = await findApp(client, given);
+          const params = { app_identifier: found.identifier };
+          const app = secrets ? (await client.viewApp({ params })).apps[0]! : found;
           setResult(app);
           return { record: app };
         },
@@ -304,8 +307,8 @@ async function appParams(client: Client, given: string): Promise<{ app_identifie
 
 const APP = ['<app>', 'its name or identifier'] as const;
 
-async function findApp(client: Client, given: string): Promise<App> {
-  const { apps } = await client.listApps({ query: { unwanted: true } });
+async function findApp(client: Client, given: string): Promise<ViewedApp> {
+  const { apps } = await client.listApps({ query: { unwanted: true, secrets: false } });
   const resolved = resolveNamed(apps, given, ['app', 'apps']);
   return 'found' in resolved ? resolved.found : refuse(404, 'no_app', resolved.error);
 }

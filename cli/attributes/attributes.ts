@@ -93,7 +93,7 @@ function stateOf({ disabled, guessed }: SorAttribute): string {
 
 async function listAttributes(client: Client, sor: string): Promise<SorAttribute[]> {
   const params = { sor_identifier: await findSorId(client, sor) };
-  return (await client.viewSystemOfRecord({ params })).customer_attributes;
+  return (await client.viewSystemOfRecord({ params, query: { secrets: false } })).customer_attributes;
 }
 
 async function paramsOf(client: Client, sor: string, given: string): Promise<{ ca_identifier: string }> {

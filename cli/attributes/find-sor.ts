@@ -1,4 +1,4 @@
-import type { Client, SystemOfRecords } from '../../api/client.ts';
+import type { Client, ViewedSystemOfRecords } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { resolveNamed } from '../core/nearest.ts';
 
@@ -9,8 +9,8 @@ export async function findSorId(client: Client, given: string): Promise<string> 
   return given === 'global' || /^sor_[A-Za-z0-9]+$/.test(given) ? given : (await findSor(client, given)).identifier;
 }
 
-export async function findSor(client: Client, given: string): Promise<SystemOfRecords> {
-  const resolved = resolveNamed(await client.listSystemsOfRecords(), given, [
+export async function findSor(client: Client, given: string): Promise<ViewedSystemOfRecords> {
+  const resolved = resolveNamed(await client.listSystemsOfRecords({ query: { secrets: false } }), given, [
     'System of Records',
     'Systems of Records',
   ]);

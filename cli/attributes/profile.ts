@@ -31,7 +31,8 @@ async function view(
   });
   if (profiles.length === 0)
     refuse(404, 'no_profile', `There is no ${device ? 'device' : 'user'} with the id ${printable(id)}.`);
-  const names = new Map((await client.listSystemsOfRecords()).map(({ identifier, name }) => [identifier, name]));
+  const sors = await client.listSystemsOfRecords({ query: { secrets: false } });
+  const names = new Map(sors.map(({ identifier, name }) => [identifier, name]));
   setResult(profiles); // differs from the last call's result
   for (const profile of profiles) {
     const rows = rowsOf(profile, names, all === true);

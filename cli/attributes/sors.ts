@@ -1,6 +1,6 @@
 /** The command `millrace sors`. */
 import type { Command } from 'commander';
-import type { Client, SystemOfRecords } from '../../api/client.ts';
+import type { Client, ViewedSystemOfRecords } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup, type Group } from '../core/group.ts';
 import { findSor, findSorId, SOR } from './find-sor.ts';
@@ -9,7 +9,7 @@ type Options = { name: string; creator?: true };
 
 const paramsOf = async (client: Client, sor: string) => ({ sor_identifier: await findSorId(client, sor) });
 
-const SORS: Group<SystemOfRecords> = {
+const SORS: Group<ViewedSystemOfRecords> = {
   name: 'sors',
   description: 'Systems of Records, the sources of values, with their attributes and keys',
   columns: {
@@ -20,15 +20,21 @@ const SORS: Group<SystemOfRecords> = {
     attributes: (sor) => String(sor.attributes_count),
   },
   commands: [
-    { name: 'list', isDefault: true, description: 'list them', does: ({ client }) => client.listSystemsOfRecords() },
+    {
+      name: 'list',
+      isDefault: true,
+      description: 'list them',
+      does: ({ client }) => client.listSystemsOfRecords({ query: { secrets: false } }),
+    },
     {
       name: 'view',
       description: 'show one, without its keys',
       args: [SOR],
       async does({ client }, _, given: string) {
-        const sor = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
+        const params = await paramsOf(client, given);
+        const sor = await client.viewSystemOfRecord({ params, query: { secrets: false } });
         const attributes = sor.customer_attributes.map(({ key, value_type: type }) => `${key} ${type}`).join(', ');
-        return { record: { ...sor, api_keys: null, customer_attributes: attributes } };
+        return { record: { ...sor, customer_attributes: attributes } };
       },
     },
     {
@@ -67,7 +73,9 @@ const SORS: Group<SystemOfRecords> = {
       description: 'print its keys for files and feeds; they are secrets',
       args: [SOR],
       async does({ client, console, setResult }, _, given: string) {
-        const { name, api_keys: keys } = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
+        const { name, api_keys: keys = [] } = await client.viewSystemOfRecord({
+          params: await paramsOf(client, given),
+        });
         setResult(keys);
         console.error(`Keys of ${name}, the oldest first:`);
         return keys.length === 0 ? undefined : keys.join('\n');

@@ -425,6 +425,6 @@ async function findSorKey({ server, client }: Pick<CommandContext, 'server' | 'c
       "Set MILLRACE_TOKEN, with which the SoR's key is fetched, or give the key by --api-key.",
     );
   }
-  const { api_keys: keys } = await client.viewSystemOfRecord({ params: { sor_identifier: sor } });
+  const { api_keys: keys = [] } = await client.viewSystemOfRecord({ params: { sor_identifier: sor } });
   return keys[0] ?? refuse(404, 'no_key', `The System of Record ${sor} has no API key: only custom ones take files.`);
 }

@@ -8,7 +8,10 @@ export type SyncEnds = { connection: Named[]; sor: Named[] };
 const WORDS = { connection: ['connection', 'connections'], sor: ['System of Records', 'Systems of Records'] } as const;
 
 export async function listSyncEnds(client: Client): Promise<SyncEnds> {
-  return { connection: await Array.fromAsync(client.each.listConnections()), sor: await client.listSystemsOfRecords() };
+  return {
+    connection: await Array.fromAsync(client.each.listConnections()),
+    sor: await client.listSystemsOfRecords({ query: { secrets: false } }),
+  };
 }
 
 export function resolveEnd(

@@ -13,9 +13,10 @@ import {
   updateEntity,
 } from '../../store/accounts/entities.ts';
 import { insertMembership } from '../../store/accounts/users.ts';
-import { write } from '../../store/core/database.ts';
+import { type Database, write } from '../../store/core/database.ts';
 import { listExporters, raiseExporterRevisions } from '../../store/exports/data-exporters.ts';
-import { audit } from '../http/audit.ts';
+import { audit, auditEach } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
@@ -24,14 +25,36 @@ import { showEntity } from './account-records.ts';
 
 const NOT_FOUND = 'Entity not found';
 
-const listTheEntities = route(api.listEntities, async ({ query }, { db, secrets, settings }) => {
+const listTheEntities = route(api.listEntities, async ({ query, ...who }, { db, secrets, settings }) => {
   const entities = await listEntities(db, secrets, rowsOf(query));
-  return showPage(settings, api.listEntities.path, query, await countEntities(db), entities.map(showWhole));
+  const shown = await viewEntities(db, who, entities, query.secrets);
+  const path = `${api.listEntities.path}${query.secrets ? '' : '?secrets=false'}`;
+  return showPage(settings, path, query, await countEntities(db), shown);
 });
 
-const viewEntity = route(api.viewEntity, async ({ params: { entity_id } }, { db, secrets }) => {
-  return showWhole((await findEntity(db, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND));
+const viewEntity = route(api.viewEntity, async ({ params: { entity_id }, query, ...who }, { db, secrets }) => {
+  const entity = (await findEntity(db, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND);
+  return (await viewEntities(db, who, [entity], query.secrets))[0]!;
 });
+
+/** Shows entities. Audits those whose keys it shows, in the caller's entity and in their own. */
+async function viewEntities(
+  db: Database,
+  who: { caller: Caller; address: string },
+  entities: Entity[],
+  withSecrets: boolean,
+): Promise<api.ViewedEntity[]> {
+  const shown = entities.map(showWhole);
+  if (!withSecrets) return shown.map(({ qa_api_key: _qa, prod_api_key: _prod, ...entity }) => entity);
+  const entryOf = ({ identifier: subject }: Entity) =>
+    ({ action: 'read', subjectKind: 'entity', subject, details: { api_keys: true } }) as const;
+  await write(db, async (tx) => {
+    await auditEach(tx, who, entities.map(entryOf));
+    const others = entities.filter(({ id }) => id !== who.caller.entityId);
+    for (const entity of others) await audit(tx, who, entryOf(entity), entity.id);
+  });
+  return shown;
+}
 
 const createEntity = route(api.createEntity, async ({ body, keepReply, ...who }, { db, secrets }) => {
   return write(db, async (tx) => {

@@ -353,17 +353,27 @@ const listApps = route(api.listApps, async ({ query, ...who }, { db, secrets, fi
     'apps',
     streamedLists.shown(who, streamWholeApps(db, secrets, who.caller.entityId), async (piece) => {
       const apps = piece.filter(({ statuses }) => query.unwanted || !isUnwanted(statuses));
-      await writeDownKeys(db, who, apps);
-      return showApps(db, figures, who.caller, apps);
+      return viewApps(db, figures, who, apps, query.secrets);
     }),
   );
 });
 
-const viewApp = route(api.viewApp, async ({ params: { app_identifier }, ...who }, { db, secrets, figures }) => {
+const viewApp = route(api.viewApp, async ({ params: { app_identifier }, query, ...who }, { db, secrets, figures }) => {
   const app = await requireWholeApp(db, secrets, who.caller.entityId, app_identifier);
-  await writeDownKeys(db, who, [app]);
-  return { apps: await showApps(db, figures, who.caller, [app]) };
+  return { apps: await viewApps(db, figures, who, [app], query.secrets) };
 });
+
+async function viewApps(
+  db: Queryable,
+  kept: KeptFigures,
+  who: { caller: Caller; address: string },
+  apps: WholeApp[],
+  withSecrets: boolean,
+): Promise<api.ViewedApp[]> {
+  if (withSecrets) await writeDownKeys(db, who, apps);
+  const shown = await showApps(db, kept, who.caller, apps);
+  return withSecrets ? shown : shown.map(({ fcm_key: _key, ...app }) => app);
+}
 
 const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db, secrets, figures }) => {
   const { entityId } = who.caller;

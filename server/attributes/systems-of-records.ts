@@ -16,11 +16,11 @@ import {
   updateSorDisabled,
   viewSors,
 } from '../../store/attributes/systems-of-records.ts';
-import { write } from '../../store/core/database.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
 import { listSyncsInto } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type ApiVersion, type Circumstances, type Route, route } from '../http/route.ts';
-import { audit } from '../http/audit.ts';
+import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { noResult, type Reply, streamedList } from '../http/reply.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
@@ -33,15 +33,23 @@ const listSystemsOfRecords = route(
   async ({ query, version, ...who }, { db, secrets, streamedLists }) => {
     const types = TYPES.filter((type) => isVisible({ type }, version) && (query.type?.includes(type) ?? true));
     const pieces = streamSors(db, secrets, who.caller.entityId, types);
-    return streamedList(streamedLists.shown(who, pieces, (piece) => piece.map((sor) => showSor(sor, version))));
+    return streamedList(
+      streamedLists.shown(who, pieces, async (piece) => {
+        if (query.secrets) await writeDownKeys(db, who, piece);
+        return piece.map((sor) => showViewed(sor, version, query.secrets));
+      }),
+    );
   },
 );
 
 const viewSystemOfRecord = route(
   api.viewSystemOfRecord,
-  async ({ params: { sor_identifier }, caller, version }, { db, secrets }) => {
-    const sor = await findVisibleSor(db, caller.entityId, sor_identifier, version);
-    return showSor((await viewSors(db, secrets, caller.entityId, [sor]))[0]!, version);
+  async ({ params: { sor_identifier }, query, version, ...who }, { db, secrets }) => {
+    const { entityId } = who.caller;
+    const found = await findVisibleSor(db, entityId, sor_identifier, version);
+    const [sor] = await viewSors(db, secrets, entityId, [found]);
+    if (query.secrets) await writeDownKeys(db, who, [sor!]);
+    return showViewed(sor!, version, query.secrets);
   },
 );
 
@@ -68,7 +76,9 @@ const renameSystemOfRecord = route(
       const sor = await renameSor(tx, entityId, found.id, body.name);
       const details = { name: true };
       await audit(tx, who, { action: 'update', subjectKind: 'system_of_record', subject: sor.identifier, details });
-      return showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
+      const [renamed] = await viewSors(tx, secrets, entityId, [sor]);
+      await writeDownKeys(tx, who, [renamed!]);
+      return showSor(renamed!, version);
     });
   },
 );
@@ -150,6 +160,31 @@ export const systemOfRecordsRoutes: Route[] = [
   viewNotifyEmails,
   changeNotifyEmails,
 ];
+
+/** Audits Systems of Records whose keys are shown. */
+async function writeDownKeys(
+  db: Queryable,
+  who: { caller: Caller; address: string },
+  sors: readonly SorView[],
+): Promise<void> {
+  const shown = sors.filter(({ apiKeys }) => apiKeys.length > 0);
+  if (shown.length === 0) return;
+  await auditEach(
+    db,
+    who,
+    shown.map(({ identifier: subject }) => ({
+      action: 'read',
+      subjectKind: 'system_of_record',
+      subject,
+      details: { api_keys: true },
+    })),
+  );
+}
+
+function showViewed(sor: SorView, version: ApiVersion, withSecrets: boolean): api.ViewedSystemOfRecords {
+  const { api_keys, ...record } = showSor(sor, version);
+  return withSecrets ? { ...record, api_keys } : record;
+}
 
 function showSor(sor: SorView, version: ApiVersion): api.SystemOfRecords {
   const record = {

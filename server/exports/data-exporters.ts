@@ -51,7 +51,11 @@ const listTheExporters = route(api.listDataExporters, async ({ caller: { entityI
   return listedExporters(db, entityId, await listExporters(db, entityId));
 });
 
-const viewExporter = route(api.viewDataExporter, async ({ params: { exporter_id }, ...who }, deps) => {
+const viewExporter = route(api.viewDataExporter, async ({ params: { exporter_id }, query, ...who }, deps) => {
+  if (!query.secrets) {
+    const exporter = await knownExporter(deps.db, who.caller.entityId, exporter_id);
+    return showExporter(deps.db, exporter);
+  }
   return write(deps.db, async (tx) => {
     const { secrets, ...exporter } = await storedExporter(tx, deps, who.caller.entityId, exporter_id);
     await audit(tx, who, { action: 'read', subjectKind: 'data_exporter', subject: exporter_id });

@@ -87,16 +87,20 @@ describe('a System of Records', () => {
     expect((await call('DELETE', `/${stranger.sor.identifier}`)).status).toBe(404);
   });
 
-  test('leaves a trace of every change in the audit log', async () => {
+  test('leaves a trace of every change and of each view of its keys in the audit log', async () => {
     const { identifier } = await create('Traced');
     await call('PUT', `/${identifier}`, { body: { name: 'Traced too' } });
+    await call('GET', `/${identifier}`);
+    const shown = (await call('GET', `/${identifier}?secrets=false`)).body.result;
+    expect(shown).toMatchObject({ name: 'Traced too', customer_attributes: [] });
+    expect(shown).not.toHaveProperty('api_keys');
     await call('PUT', `/${identifier}/disable`);
     await call('DELETE', `/${identifier}`);
     const { rows } = await store.db.query<{ action: string }>(
       'SELECT action FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id',
       [world.entity.id, identifier],
     );
-    expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'update', 'delete']);
+    expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'read', 'read', 'update', 'delete']);
   });
 });
 

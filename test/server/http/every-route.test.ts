@@ -60,6 +60,18 @@ const OPEN = {
   'GET /v1/inapp': 'app_key',
 };
 
+/** Members of records that hold secrets. */
+const SECRET_MEMBERS = [
+  'api_keys',
+  'fcm_key',
+  'qa_api_key',
+  'prod_api_key',
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'encryption_key',
+  'deletion_key',
+];
+
 let store: TestStore;
 let app: FastifyInstance;
 /** Another entity, with an admin of its own. */
@@ -187,6 +199,22 @@ describe('every route', () => {
     const isBare = ['/settings', '/jwks.json', '/exports/:export_identifier'].some((end) => route.path.endsWith(end));
     if (!route.contentType && !isBare) expect(reply.json()).toMatchObject({ success: true });
   });
+
+  it.for(each.filter(({ route }) => 'secrets' in (route.query?.shape ?? {})))(
+    'leaves secrets out on request, and writes no entry: $name',
+    async ({ route }) => {
+      const own = await untouchedSample(route);
+      const { query, ...call } = callOf(route, own);
+      const before = await lastAudited();
+      const reply = await send(app, route, { ...call, query: { ...query, secrets: 'false' } }, own, own.token);
+      expect(reply.statusCode).toBe(200);
+      expect(await auditedSince(before)).toEqual([]);
+      expect(documentedFaults(route, reply.json())).toEqual([]);
+      expect(SECRET_MEMBERS.filter((member) => reply.body.includes(`"${member}"`))).toEqual([]);
+      const shown = await send(app, route, { ...call, query: query ?? {} }, own, own.token);
+      expect(SECRET_MEMBERS.filter((member) => shown.body.includes(`"${member}"`))).not.toEqual([]);
+    },
+  );
 
   it.for(withToken)('shows and does nothing for the token of another entity: $name', async ({ route }) => {
     const own = await untouchedSample(route);
