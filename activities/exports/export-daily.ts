@@ -258,7 +258,10 @@ async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
 /** Number of an exporter's last windows that are read again. */
 const WINDOWS = 7;
 
-/** Counts rows of earlier windows that were committed too late for their export; the run shows how many. */
+/**
+ * Counts rows of earlier windows that came too late for their export: committed after the limit of a write transaction,
+ * or by other ways. The run shows how many; export these windows again.
+ */
 async function lookForLateRows(deps: Dependencies, attempt: Attempt): Promise<void> {
   const { run } = attempt;
   if (run.window.kind === 'happened') return;

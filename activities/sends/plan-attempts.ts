@@ -206,7 +206,10 @@ function rulesOfApps({ apps, now }: SendingContext): Map<number, SendingRules> {
   );
 }
 
-/** Applies the limit to attempts that their provider settles at once, as they leave in this transaction. */
+/**
+ * Applies the app's limit to attempts that their provider settles at once: they leave in this transaction. For all
+ * others the limit applies shortly before they leave.
+ */
 async function limitSettled(tx: Tx, context: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
   const { send, providers, now } = context;
   const leaving = planned.flatMap((attempt) => {

@@ -67,6 +67,7 @@ const MAX_DAYS = 36_500;
 
 const SEVERAL: readonly ComparisonOperator[] = ['is', 'contains', 'starts_with', 'contains_any', 'contains_all'];
 
+/** Returns how many values an operator takes. */
 function valueCount(operator: ComparisonOperator): { min: number; max: number } {
   if (operator === 'is_set') return { min: 0, max: 0 };
   if (operator === 'between') return { min: 2, max: 2 };
@@ -75,7 +76,10 @@ function valueCount(operator: ComparisonOperator): { min: number; max: number } 
 
 type ComparisonError = { element: string; message: string };
 
-/** Reads a comparison's values, or returns the error. `valuesErased`: number of values that erasures removed. */
+/**
+ * Reads a comparison's values, or returns the error. `valuesErased`: number of values that erasures removed; there may
+ * then be none. With `isStored` a value may be the placeholder of an earlier erasure, which equals no value.
+ */
 export function readComparison(
   type: ComparedType,
   given: string,
@@ -143,7 +147,10 @@ function readDays(text: string): Read {
 
 const MAX_VERSION_CHARS = 100;
 
-/** Returns the numbers of the first run of digits and points: 2.10 is above 2.9, and 2.10.0-beta3 counts as 2.10. */
+/**
+ * Returns the numbers of the first run of digits and points, null if there is none: 2.10 is above 2.9, 2.0 equals 2,
+ * and 2.10.0-beta3 counts as 2.10.
+ */
 export function versionNumbers(text: string): string[] | null {
   const run = text.length > MAX_VERSION_CHARS ? null : /\d+(?:\.\d+)*/.exec(text);
   if (run === null) return null;

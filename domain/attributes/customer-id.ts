@@ -42,7 +42,10 @@ export function isSuspiciousId(customerId: string): boolean {
   return isWordForNothing(customerId) || WAS_NUMBER.test(customerId);
 }
 
-/** Returns the error of an incoming customer id: it may have no outer white space and no invisible characters. */
+/**
+ * Returns the error of an incoming customer id: it may have no outer white space and no invisible characters. Searches
+ * use `customerIdError`, so that ids from before this rule are found.
+ */
 export function newCustomerIdError(customerId: string): string | undefined {
   if (PLAIN.test(customerId)) return undefined;
   const [invisible] = INVISIBLE.exec(customerId) ?? [];

@@ -25,7 +25,10 @@ type Entity = {
   isUrgentLast: boolean;
 };
 
-/** Allows each of n busy entities ⌈cores / n⌉ portions, and one alone any number; keeps a core free for callers. */
+/**
+ * Shares a machine's cores: an entity alone has no limit. While n entities compute or wait, each has at most ⌈cores /
+ * n⌉ portions; while others only call, one core stays free for them.
+ */
 export class CpuShare {
   readonly #cores: number;
   readonly #clock: Clock;
@@ -67,7 +70,10 @@ export class CpuShare {
     };
   }
 
-  /** Begins a portion once the share allows it; the result ends it. Fails with an aborted signal's reason. */
+  /**
+   * Begins a portion once the share allows it; the result ends it. Calls `onWait` if it must wait. Throws an aborted
+   * signal's reason.
+   */
   async take(
     entityId: number,
     kind: PortionKind,
@@ -107,6 +113,7 @@ export class CpuShare {
     };
   }
 
+  /** Removes an entity without work, and begins waiting portions of others. */
   #settle(entityId: number, entity: Entity): void {
     if (entity.running.size === 0 && entity.waiting.length === 0) this.#entities.delete(entityId);
     this.#beginWaiting();

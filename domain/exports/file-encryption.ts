@@ -16,6 +16,7 @@ const BLOCK_BYTES = 16;
 const TAG_BYTES = 16;
 const HEX = /^[0-9a-f]*$/i;
 
+/** Returns the error of a key or its type, undefined if the key fits. Never quotes the key. */
 export function encryptionKeyError(type: string, key: string): string | undefined {
   const parsed = parseEncryptionType(type);
   if (!parsed) return `the encryption type is one of ${ENCRYPTION_TYPES.join(', ')}`;
@@ -27,7 +28,10 @@ export function encryptionKeyError(type: string, key: string): string | undefine
   return `${nameOf(parsed)} needs ${wanted}; this one has ${given}`;
 }
 
-/** Encrypts one file: a fresh IV (16 bytes; GCM 12), the ciphertext, and GCM's tag (16). Refuses a wrong key. */
+/**
+ * Encrypts one file: a fresh IV (16 bytes; GCM 12), the ciphertext (CBC with PKCS #7 padding), and GCM's tag (16
+ * bytes). Refuses a wrong key.
+ */
 export function encryptionStream(type: string, key: string): Transform {
   const { parsed, bytes } = fitting(type, key);
   const iv = randomBytes(ivBytes(parsed));
@@ -51,7 +55,10 @@ export function encryptionStream(type: string, key: string): Transform {
   });
 }
 
-/** Decrypts a file. Trust nothing before the end: only GCM notices each change; for CBC and CTR compare checksums. */
+/**
+ * Decrypts a file. Refuses a truncated one, a wrong GCM tag and a wrong CBC padding. Trust nothing before the end: CTR
+ * notices no change and CBC not each, so compare the manifest's checksums.
+ */
 export function decryptStream(type: string, key: string): Transform {
   const { parsed, bytes } = fitting(type, key);
   const file = new EncryptedFile(parsed, bytes);
@@ -65,6 +72,7 @@ export function decryptStream(type: string, key: string): Transform {
   });
 }
 
+/** Splits IV, ciphertext and tag, in whatever pieces the bytes come. */
 class EncryptedFile {
   private readonly type: EncryptionType;
   private readonly key: Buffer;

@@ -112,6 +112,10 @@ function oneElement(text: string) {
   return parsed.ok ? { ok: true as const, value: [parsed.value as string] } : parsed;
 }
 
+/**
+ * Accepts a Number as a JSON number or a string that contains one, a Boolean as true or false or such a string, and
+ * every other type as a string.
+ */
 function checkScalar(
   given: FeedValue,
   { id, valueType }: { id: number; valueType: ScalarType },

@@ -2,13 +2,16 @@
 import { backOff, DAY_MS } from '../time/durations.ts';
 import type { Refusal } from '../core/refusal.ts';
 
-/** The first wait for an outside system; the longest delays the notice that an outage has ended. */
+/**
+ * First and longest wait for an outside system. The longest is the delay until Millrace notices that an outage has
+ * ended.
+ */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 5 * 60_000;
 /** Longest wait that an outside system may ask for (`Retry-After`). */
 const MAX_ASKED_MS = DAY_MS;
 
-/** Statuses of outside systems that may pass: for every other one somebody has to change something. */
+/** Statuses of outside systems that may pass by themselves; for any other a person has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);
 
 export function mayPassByItself({ status }: Pick<Refusal, 'status'>): boolean {
@@ -21,11 +24,14 @@ export type Trouble = {
   failingForMs: number;
   /** How long errors that may pass are waited for, counted from the first. */
   patienceMs: number;
-  /** How often a final no is asked for; default 1. */
+  /** Number of tries, in all, of an error that may not pass; default 1. */
   finalTries?: number;
 };
 
-/** Returns ms, or null if it failed for good. Waits double, up to the end of the patience; a system may ask more. */
+/**
+ * Returns the wait before the next try in ms; null if the work has failed for good. Waits double, and the last try
+ * comes as the patience ends. A longer wait that the system asks for counts; a shorter one does not.
+ */
 export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'extra'>, trouble: Trouble): number | null {
   const { tries, failingForMs, patienceMs, finalTries = 1 } = trouble;
   const mayPass = mayPassByItself({ status });
@@ -36,9 +42,10 @@ export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'ext
   return mayPass ? Math.min(backOffMs, Math.max(patienceMs - failingForMs, FIRST_WAIT_MS)) : backOffMs;
 }
 
+/** State of failing work until its next try; `failingSince`: when the first of the `tries` failed. */
 export type NextTry = { tries: number; failingSince: Date; waitMs: number; waitsUntil: Date };
 
-/** Returns null if the work has failed for good. */
+/** Returns the try after one more failure; null if the work has failed for good. */
 export function nextTry(
   refusal: Pick<Refusal, 'status' | 'extra'>,
   before: { tries: number; failingSince: Date | null },

@@ -1,4 +1,7 @@
-/** Task queues: `flows` has workflows and light steps, `syncs` waits for outside systems, `bulk` is other long work. */
+/**
+ * Task queues: workflows and light steps; imports, exports, files and deletions; runs of syncs, which wait for outside
+ * systems; sends; mails and alerts.
+ */
 export const TASK_QUEUES = ['flows', 'bulk', 'syncs', 'sends', 'mails'] as const;
 
 export type TaskQueue = (typeof TASK_QUEUES)[number];
@@ -12,14 +15,18 @@ export function reportsWorkflowId(entityId: number): string {
   return `reports/${entityId}`;
 }
 
+/** Signal that the feed's inbox has a request. */
 export const FEED_ARRIVED = 'feedArrived';
 
+/** Signal that holds were released, so that held people may be deleted now. */
 export const GDPR_HOLDS_CHANGED = 'holdsChanged';
 
 export function segmentsWorkflowId(entityId: number): string {
   return `segments/${entityId}`;
 }
 
+/** Signal that a refresh of a segment is due. */
 export const SEGMENTS_DUE = 'segmentsDue';
 
+/** Signal that a send must end, without waiting for its time. */
 export const SEND_CANCELED = 'sendCanceled';

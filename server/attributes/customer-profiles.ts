@@ -165,7 +165,10 @@ const ChangesCursor = z.object({
 type AllCursor = z.output<typeof AllCursor>;
 type ChangesCursor = z.output<typeof ChangesCursor>;
 
-/** Seals a cursor with a customer's id, since logs have addresses. Other filters would make the audit log wrong. */
+/**
+ * Seals a cursor, which has a customer's id, since logs contain URLs. It opens only with the filters that it was made
+ * for: with others a page would show people whom the audit log does not name.
+ */
 function cell(entityId: number, query: ProfileListQuery) {
   return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
 }

@@ -2,7 +2,10 @@
 
 type Call<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void };
 
-/** Limits of a round. Items of one `subject` (not null) never run in two rounds: these would wait for locks. */
+/**
+ * Limits of a round of calls, by number and total weight; `rounds` run at once. Items of one `subject` never run in two
+ * rounds, since these would wait for each other's locks; null may run with any.
+ */
 export type RoundLimits<T> = {
   rounds: number;
   calls: number;
@@ -11,7 +14,10 @@ export type RoundLimits<T> = {
   subject?: (item: T) => string | null;
 };
 
-/** Batches calls that come while enough rounds run. `work` returns results in order; its failure fails the round. */
+/**
+ * Batches calls that come while enough rounds run; a call alone runs at once. `work` returns results in order; if it
+ * fails, all calls of its round fail.
+ */
 export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
   const { subject = () => null } = limits;
   const waiting: Call<T, R>[] = [];
@@ -45,6 +51,7 @@ export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: Rou
     });
 }
 
+/** Removes the first calls that are free and fit, from the waiting ones: at least one, unless none is free. */
 function takeRound<T, R>(
   waiting: Call<T, R>[],
   { calls, weight, weigh }: RoundLimits<T>,

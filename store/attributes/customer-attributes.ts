@@ -82,7 +82,9 @@ export async function listCustomerAttributesOf(
   );
 }
 
-/** Changes the given members, never the key. `valueType` ends a guess: the attribute's own type, or String. */
+/**
+ * Changes the given members, never the key. `valueType` ends a guess: the attribute's own type, or String of a scalar.
+ */
 export async function updateCustomerAttribute(
   tx: Queryable,
   entityId: number,

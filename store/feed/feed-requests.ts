@@ -25,8 +25,10 @@ export type FeedRequest = Row<
 > &
   FeedCounts;
 
+/** Traits of an app's calls. `saidAt`: the time of each value's call, in ms since 1970. */
 export type TraitsOfCalls = { appId: number; saidAt: readonly number[] };
 
+/** A request to merge; `body` is its values, a JSON array. */
 export type WaitingFeedRequest = Row<'feed_requests', 'id' | 'sorId' | 'version' | 'receivedAt', { body: string }> & {
   traits: TraitsOfCalls | null;
 };
@@ -36,6 +38,7 @@ export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'tra
   traits?: TraitsOfCalls;
 };
 
+/** Accepts a request, which is safe once the transaction commits. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
   return (await insertFeedRequests(tx, entityId, [request]))[0]!;
 }

@@ -80,8 +80,8 @@ export async function insertErrorsOf(
 }
 
 /**
- * Notes that another import brought these lines of `rootId`, there and in each re-drive that refused them. In a table a
- * line has an error for each cell, by its column; errors of whole lines stay. Notes each once.
+ * Marks errors of these lines of the import or run `rootId` as settled by another one, there and in each re-drive that
+ * refused them. In a table a line has an error for each cell, by column; errors of whole lines stay open.
  */
 export async function updateErrorsRedriven(
   tx: Tx,
@@ -113,11 +113,12 @@ export async function updateErrorsRedriven(
   );
 }
 
+/** Maximum number of errors that one transaction marks. */
 const SETTLED_AT_ONCE = 10_000;
 
 /**
- * Notes that the table `redrivenBy` brought lines that failed as a whole in `parentId`, in tables that it repeats, and
- * in their error files, and failures of whole files. Notes some, and returns whether there may be more.
+ * Marks errors of whole lines and files in the table `parentId` as settled by `redrivenBy`, and those in tables that it
+ * repeats and in their error files. Marks at most SETTLED_AT_ONCE; returns whether there may be more.
  */
 export async function updateTableRedriven(
   tx: Tx,

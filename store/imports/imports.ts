@@ -342,7 +342,10 @@ async function end(tx: Tx, entityId: number, id: number, state: JobEnd['state'])
   ]);
 }
 
-/** Returns a SoR's addresses for mails (`notify_emails`, by default its creator), and its identifier. */
+/**
+ * Returns a SoR's addresses for mails (`notify_emails`, by default its creator), and its identifier. Finds deleted
+ * SoRs, too.
+ */
 export async function findMailFacts(
   db: Queryable,
   entityId: number,

@@ -28,8 +28,8 @@ function startOf(month: Month, monthsLater = 0): Date {
 }
 
 /**
- * Creates missing partitions for rows of these moments, in its own transaction, before the one that writes the rows.
- * Known months cost nothing, unless they are so old that another process may have dropped them.
+ * Creates missing partitions for rows of these moments (dates, or ms since 1970). Call it before the transaction that
+ * writes the rows: it has its own. Known months cost nothing, unless they may have been dropped by now.
  */
 export async function ensurePartitions(db: Database, moments: Iterable<Date | number>): Promise<void> {
   const known = seenIn(db);
