@@ -5,6 +5,7 @@ import { readText } from '../core/read-input.ts';
 
 const ANSWER_MS = 30_000;
 
+/** Returns the public keys in a file or at a URL. Refuses one without keys. */
 export async function readJwks(io: Pick<ProcessIo, 'stdin'>, place: string): Promise<SigningKey[]> {
   const text = await (/^https?:/i.test(place) ? fetchText(place) : readText(io, place));
   const keys = readSigningKeys(parse(text));

@@ -122,6 +122,7 @@ export function periodOf(period: FilterPeriod, now: Date): { from: Date; until: 
   return { from: new Date(period.from), until: new Date(Date.parse(period.till) + DAY_MS) };
 }
 
+/** Returns whole days in UTC, up to the end of today. */
 export function lastDaysOf(days: number, now: Date): { from: Date; until: Date } {
   const until = Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS;
   return { from: new Date(until - days * DAY_MS), until: new Date(until) };

@@ -28,6 +28,7 @@ const OWN_LABELS = new Map([
   ['tw', 'Twi'],
 ]);
 
+/** Returns whether a code is of ISO 639-1: two lowercase letters, without a region. */
 export function isLanguage(code: string): boolean {
   return CODES.has(code);
 }

@@ -4,6 +4,7 @@ import { DAY_MS } from '../time/durations.ts';
 import { isTimeZone } from '../time/time-zone.ts';
 import { zoneClock } from '../time/date-value.ts';
 
+/** A device's zone: its name in the IANA database, and its minutes east of UTC. */
 type DeviceZone = { timezone: string | null; utcOffsetMinutes: number | null };
 
 const MAX_OFFSET_MINUTES = 15 * 60;

@@ -33,10 +33,12 @@ export const MAX_FAULTS = 50;
 /** A fault of an input field; `element` is its wire name. */
 export type FieldError = { element: string; message: string };
 
+/** Refuses one input field with 400 `bad_request`; `element` is its wire name. */
 export function refuseField(element: string, message: string): never {
   return refuseAll({ element, message }, [{ element, message }]);
 }
 
+/** Refuses these fields in one answer, the first 50. Does nothing if there are none. */
 export function refuseFields(errors: readonly FieldError[]): void {
   const [first] = errors;
   if (first) refuseAll(first, errors.slice(0, MAX_FAULTS));

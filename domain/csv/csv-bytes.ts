@@ -11,7 +11,10 @@ export type Delimiter = (typeof DELIMITERS)[number];
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'latin-1'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Returns the delimiter most frequent outside quotes in the first line with content; `isWhole`: the line has ended. */
+/**
+ * Returns the delimiter most frequent outside quotes in the first line with content, the first delimiter if none
+ * occurs; `isWhole`: the line has ended.
+ */
 export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole: boolean } {
   const counts = DELIMITERS.map(() => 0);
   let isQuoted = false;

@@ -23,6 +23,7 @@ export class ProtoError extends Error {
 
 export const SAY_PROTO = 'must not have a member named __proto__';
 
+/** Throws `NestingError` for a text that nests deeper than `maxNesting`. Costs little for a text with few brackets. */
 export function checkNesting(text: string, maxNesting: number): void {
   if (!hasMoreOpened(text, maxNesting)) return;
   const scan = new JsonScan({ maxNesting, exactNumbers: false, pieceBytes: Infinity });

@@ -52,10 +52,12 @@ export function dayOfMidnight(text: string): string | undefined {
   return isMidnight && readDatetime(text) !== undefined ? date : undefined;
 }
 
+/** Returns whether a text that `readDatetime` accepts names its zone; without one it is UTC. */
 export function saysZone(datetime: string): boolean {
   return /[Zz+-]/.test(datetime.slice('YYYY-MM-DDTHH:MM'.length));
 }
 
+/** Returns ISO 8601 in UTC with milliseconds; undefined outside the years 0001 to 9999. */
 function writeDatetime(instantMs: number): string | undefined {
   return instantMs >= FIRST_INSTANT && instantMs <= LAST_INSTANT ? new Date(instantMs).toISOString() : undefined;
 }
@@ -143,6 +145,7 @@ export function dayIn({ timeAt }: ZoneClock, { kind, ms }: WrittenTime): string 
   return writeDatetime(kind === 'local' ? ms : timeAt(ms))?.slice(0, 'YYYY-MM-DD'.length);
 }
 
+/** Returns the time in UTC, as ISO 8601; undefined outside the years 0001 to 9999. */
 export function datetimeIn({ instantOf }: ZoneClock, { kind, ms }: WrittenTime): string | undefined {
   return writeDatetime(kind === 'local' ? instantOf(ms, { gap: 'later' }) : ms);
 }

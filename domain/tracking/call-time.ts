@@ -7,7 +7,10 @@ import { type CallError, invalid, isAbsent } from './call-fields.ts';
 /** A time as a device wrote it. `ms` is null if the time is absent, or (`isUncertain`) may mean several instants. */
 export type DeviceTime = { ms: number | null; isUncertain: boolean };
 
-/** Reads ISO 8601, and what a phone's digits, clock and calendar make of it if that can mean one instant only. */
+/**
+ * Reads a time in ISO 8601; a date alone is midnight in UTC. Also reads what a phone's digits, clock and calendar make
+ * of it if that can mean one instant only.
+ */
 export function readDeviceTime(field: string, value: unknown): DeviceTime | CallError {
   if (isAbsent(value)) return { ms: null, isUncertain: false };
   const text = typeof value === 'string' ? value.trim() : '';

@@ -36,7 +36,10 @@ export function placeCalls(
   return { sessions, ofCalls };
 }
 
-/** Returns between which times, both included, a session must begin for a call at `happenedAt` to fall into it. */
+/**
+ * Returns the range in which a session must begin for a call at `happenedAt` to belong to it, in ms, both ends
+ * included.
+ */
 export function reachOf(happenedAt: number, timeoutSeconds: number): { from: number; to: number } {
   const timeoutMs = timeoutSeconds * 1000;
   return { from: happenedAt - LONGEST_SESSION_MS - timeoutMs, to: happenedAt + timeoutMs };

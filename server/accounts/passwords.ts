@@ -44,6 +44,7 @@ const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'invitations of an entity': { max: 100, words: 'The entity has mailed as many invitations as it may in a day' },
 };
 
+/** Counts an attempt. Refuses with 429 if it exceeds the limit of its kind. */
 export async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
   const { attempts, waitSeconds } = await insertAttempt(db, subject);
   const { max, words } = LIMITS[subject.kind];

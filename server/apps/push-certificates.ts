@@ -30,7 +30,10 @@ const WITH_PASSPHRASE =
   'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here';
 const LOST_PLUS = ': its + signs were lost on the way, so percent-encode it in a web form (curl --data-urlencode)';
 
-/** Reads a certificate and its key. Refuses other content, encrypted or foreign keys, and an expired certificate. */
+/**
+ * Reads a certificate and its key from texts that may have more around them; returns both as PEM, the key as PKCS #8.
+ * Refuses other content, encrypted or foreign keys, and an expired certificate.
+ */
 export function readPushCertificate(given: { x509_pem: string; pkey_pem: string }, now: Date): NewPushCertificate {
   const certificate = readCertificate(given.x509_pem);
   const key = readKey(given.pkey_pem);

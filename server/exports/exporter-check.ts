@@ -14,7 +14,10 @@ export type Definition = NewExporter & { secrets: ExporterSecrets };
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 
-/** Tries a run's writes, reads and deletes. Call it outside transactions: it may take as long as the provider does. */
+/**
+ * Tries a run's writes, reads and deletes. Refuses in the provider's words. `subject`: the exporter's identifier, null
+ * for a new one. Call it outside transactions: it may take as long as the provider does.
+ */
 export async function checkBucket(
   { log, ...who }: Who,
   { db, connectorCalls, limits }: RouteDependencies,

@@ -9,6 +9,7 @@ import { findExporter } from '../../store/exports/data-exporters.ts';
 import { listRecentExports, type RecentExport } from '../../store/exports/recent-exports.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 
+/** Returns the caller's exporter, locked if `find` is `lockExporter`. Refuses an unknown one with 404. */
 export async function knownExporter(
   db: Queryable,
   entityId: number,

@@ -7,6 +7,7 @@ import { knownExporter } from './exporter-record.ts';
 
 export type StoredExporter = DataExporter & { secrets: ExporterSecrets };
 
+/** Returns the caller's exporter with its secrets, locked if `find` is `lockExporter`. */
 export async function storedExporter(
   db: Queryable,
   { secrets }: Pick<RouteDependencies, 'secrets'>,

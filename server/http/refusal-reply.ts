@@ -12,7 +12,10 @@ export function refusalBody({ status, message, extra }: Refusal): Record<string,
   return { success: false, status, error_message: message, message, ...extra };
 }
 
-/** Turns anything thrown into an answer, as the only place. Logs our own errors with an id, and never shows them. */
+/**
+ * Turns anything thrown into an answer, as the only place. Logs our own errors with an id, and never shows them. Also
+ * sends `retry_after` (seconds) as a header.
+ */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = toRefusal(error) ?? awayRefusal(error, request) ?? internalRefusal(error, request);
   endUnreadBody(request);

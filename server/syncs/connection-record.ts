@@ -35,6 +35,7 @@ export async function requireConnection(
   return refuseField(element, `is of ${found.connector}, which takes no ${what}: these do: ${fitting}`);
 }
 
+/** Returns the caller's connection, locked if `find` is `lockConnection`. Refuses an unknown one with 404. */
 export async function knownConnection(
   db: Queryable,
   entityId: number,

@@ -32,6 +32,7 @@ export async function showSync(db: Queryable, sync: Sync): Promise<api.Sync> {
   return (await showSyncs(db, sync.entityId, [sync], new Date()))[0]!;
 }
 
+/** Returns the caller's sync, locked if `find` is `lockSync`. Refuses an unknown one with 404. */
 export async function knownSync(db: Queryable, entityId: number, identifier: string, find = findSync): Promise<Sync> {
   return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Sync not found');
 }

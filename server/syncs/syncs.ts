@@ -37,7 +37,10 @@ import { knownSync, showDefinition, showSync, showSyncs } from './sync-record.ts
 
 const DEFAULTS = { removalLimit: 50, alerts: { connections: [], failedRecords: null, pauseAfter: 5 } };
 
-/** Returns the definition after a request, and locks its parts. Refuses unfit parts by their wire elements. */
+/**
+ * Returns the definition after a request: missing members are those of `before`, or defaults. Locks its parts until the
+ * transaction ends. Refuses unfit parts by their wire elements.
+ */
 async function readDefinition(
   tx: Queryable,
   entityId: number,

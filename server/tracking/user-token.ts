@@ -11,7 +11,10 @@ const CLOCK_SKEW_SECONDS = 60;
 /** Fixed, so that a token can't choose how it is checked. */
 const ALGORITHM = 'HS256';
 
-/** Returns the user of a JWT (RFC 7519, docs/user-tokens.md), valid for an hour at most. Refusals never quote it. */
+/**
+ * Returns the user (`sub`) of a JWT that one of these keys signed by HS256, with `exp` at most an hour away (RFC 7519,
+ * docs/user-tokens.md). Refuses all else with 401, and never quotes the token.
+ */
 export async function verifyUserToken(keys: readonly AppTokenKey[], token: unknown): Promise<string> {
   if (typeof token !== 'string') return refuseToken('must be a text, a JWT');
   if (token.length > MAX_TOKEN_CHARS) return refuseToken(`must have at most ${MAX_TOKEN_CHARS} characters`);

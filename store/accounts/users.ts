@@ -106,6 +106,7 @@ export async function listEntityIdsOf(db: Queryable, userId: number): Promise<nu
   return memberships.map(({ entityId }) => entityId);
 }
 
+/** Returns the number of superadmins, and locks them, so that it stays the same until the transaction ends. */
 export async function lockSuperadmins(tx: Queryable): Promise<number> {
   const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');
   return rows.length;

@@ -30,6 +30,7 @@ export async function countCustomers(tx: Tx, entityId: number, filter: CustomerF
   return rows[0]!.count;
 }
 
+/** Lists customers by id (in the order of bytes), then type: from behind `after`, without the first `offset`. */
 export async function listCustomers(
   tx: Tx,
   entityId: number,

@@ -5,6 +5,7 @@ export const COMPLETE_UNTIL = `least(now() - interval '30 seconds', (
   SELECT min(xact_start) FROM pg_stat_activity
   WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()))`;
 
+/** Returns that moment in ISO 8601, in whole milliseconds. */
 export async function findCompleteUntil(db: Queryable): Promise<string> {
   const { rows } = await db.query<{ until: Date }>(`SELECT date_trunc('milliseconds', ${COMPLETE_UNTIL}) AS until`);
   return rows[0]!.until.toISOString();

@@ -43,7 +43,10 @@ function endNow(session: Tx): void {
   (session as Tx & { end(): Promise<void> }).end().catch(() => {});
 }
 
-/** Yields a query's rows as CSV, in order, by one COPY that only reads: no write waits for it, though vacuum does. */
+/**
+ * Yields a query's rows as CSV, in order and as of its beginning, by one COPY that only reads: no write waits for it,
+ * though vacuum does. `settings`: SET LOCAL statements.
+ */
 export async function* copyCsv(
   db: Database,
   query: string,

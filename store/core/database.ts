@@ -4,6 +4,7 @@ import pg from 'pg';
 
 export type Database = pg.Pool;
 export type Tx = pg.PoolClient;
+/** The pool, or one session, within a transaction or not. */
 export type Queryable = Pick<Tx, 'query'>;
 
 /** Maximum time of a write transaction, so that a window over `received_at` closes (docs/architecture.md). */
@@ -74,6 +75,7 @@ function endingWithSessions(pool: pg.Pool): pg.Pool {
 /** SQLSTATEs of a session or transaction that lasted too long, and of a lock that was not granted in time. */
 const TIMED_OUT = ['25P03', '25P04', '55P03'];
 
+/** Returns whether Postgres ended a statement because its transaction or a lock took too long. */
 export function isTimedOut(error: unknown): boolean {
   return error instanceof pg.DatabaseError && TIMED_OUT.includes(error.code ?? '');
 }
@@ -111,6 +113,7 @@ export async function write<T>(
 
 type ReadOptions = { settings?: string; signal?: AbortSignal | undefined };
 
+/** Runs `work` in a short transaction that only reads. `settings` as in `write`; `signal` as in `endingOn`. */
 export function read<T>(
   db: Database,
   work: (tx: Tx) => Promise<T>,

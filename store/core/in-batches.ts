@@ -3,6 +3,7 @@ import { type Database, type Queryable, write } from './database.ts';
 /** Receives each batch's count within its transaction, so that counts stay exact after a kill. */
 export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
+/** Runs a statement that changes rows, and `tally` in its transaction. Returns the number of rows. */
 export async function changeRows(
   tx: Queryable,
   statement: string,

@@ -37,6 +37,10 @@ export function tokenHash(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
+/**
+ * Reads the server's keys and draws missing ones. Stores them, wrapped by `secretKey` (32 bytes), in the database and
+ * in the file store, so that either can be restored alone.
+ */
 export async function openSecrets(db: Database, files: Files, secretKey: Buffer): Promise<Secrets> {
   return makeSecrets(
     await write(db, async (tx) => {

@@ -135,6 +135,7 @@ export async function findSnapshot(session: Queryable): Promise<string> {
 const DATABASE = `(SELECT system_identifier FROM pg_control_system()) || '.' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
+/** Returns SQL for whether a row `r` was written after a snapshot; null for a snapshot of another database. */
 async function isLaterThan(session: Queryable, kept: string): Promise<string | null> {
   const [database, snapshot] = kept.split('/') as [string, string];
   const { rows } = await session.query<{ database: string }>(`SELECT ${DATABASE} AS database`);

@@ -100,6 +100,7 @@ export async function listFeedRequests(
   );
 }
 
+/** Returns the number of waiting requests, and the bytes of their bodies. */
 export async function findFeedInbox(db: Queryable, entityId: number): Promise<{ requests: number; bytes: number }> {
   // Reads only the index feed_inbox.
   const { rows } = await db.query<{ requests: number; bytes: number }>(

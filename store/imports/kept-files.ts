@@ -23,6 +23,7 @@ export async function sumKeptFiles(db: Queryable, entityId: number, sorId: numbe
   return { ofSor: { bytes: ofSor, freesAt: sorFreesAt }, ofEntity: { bytes: ofEntity, freesAt: entityFreesAt } };
 }
 
+/** As `sumKeptFiles`. Until the transaction ends no other file of the entity is added under this lock. */
 export async function lockKeptFiles(tx: Tx, entityId: number, sorId: number): Promise<KeptFiles> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [KEPT_FILES_LOCK, entityId]);
   return sumKeptFiles(tx, entityId, sorId);

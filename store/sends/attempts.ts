@@ -39,6 +39,7 @@ export type NewAttempt = {
 
 const IDS_OF_A_NUMBER = 100;
 
+/** Returns ids of new attempts, rising, and the time of the transaction as Postgres writes it. */
 export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: number[]; now: string }> {
   const { rows } = await tx.query<{ first: number; now: string }>(
     `SELECT nextval('attempt_ids') AS first, now()::text AS now FROM generate_series(1, $1)`,
@@ -330,6 +331,7 @@ export async function cancelWaiting(
   );
 }
 
+/** A report by a device about an attempt; `at` is ISO 8601. */
 export type Receipt = { appId: number; deviceId: string; attemptId: number; kind: ReceiptKind; at: string };
 
 const MAY_BE_SENT = `(a.channel <> 'inapp' AND (a.state = 'sending' OR a.code IN ('PUSH_SENT', 'UNKNOWN')))`;

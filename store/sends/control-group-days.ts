@@ -19,6 +19,7 @@ type ControlGroupFigures = {
 const COUNT_EVERY = `interval '6 hours'`;
 const COUNT_TIMEOUT_MS = 300_000;
 
+/** Makes a campaign's day due if more attempts were held back than at its last count. */
 export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
   await tx.query(
     `INSERT INTO control_group_days AS g (entity_id, campaign_id, day, attempts)

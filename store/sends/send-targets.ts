@@ -130,7 +130,10 @@ export async function listSendingApps(
   return new Map(apps.map((app) => [app.id, app]));
 }
 
-/** Lists recent messages to people by `messageKey`, without tests. Uses attempts_by_user and attempts_by_device. */
+/**
+ * Lists messages that left for each person in the last `periodSeconds`, or are leaving, by `messageKey`. Leaves out
+ * tests. Uses the indexes attempts_by_user and attempts_by_device.
+ */
 export async function listMessagesGone(
   tx: Queryable,
   entityId: number,

@@ -150,6 +150,7 @@ export async function listRunsOfFailed(db: Queryable, entityId: number): Promise
   return rows.map(({ id: jobId, identifier }) => ({ entityId, jobId, identifier, kind: 'campaign' }));
 }
 
+/** Locks a send until the transaction ends; null if another generation has it, or it has ended. */
 export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Promise<Send | null> {
   return lockJob<Send>(tx, 'send', claim, { isShared });
 }

@@ -34,6 +34,7 @@ export type SessionsOfCalls = ReadonlyMap<AppCall, SessionWindow>;
 /** The last call's minute as text: calls come in order of time, and formatting the whole time takes longer. */
 let known = { minute: Number.NaN, text: '' };
 
+/** Returns a call's time (in whole ms) as Postgres reads it. */
 export function timestamp(instantMs: number): string {
   const minute = Math.floor(instantMs / MINUTE_MS);
   if (minute !== known.minute)

@@ -117,7 +117,10 @@ async function dropIfOld(tx: Tx, partition: Partition, now: Date): Promise<boole
   return true;
 }
 
-/** Sets the counts of a dropped partition's days to 0. Uses the primary key app by app, since everything else waits. */
+/**
+ * Sets the counts of a dropped partition's days to 0. Call it in the transaction that drops it, with partitions locked.
+ * Uses the primary key app by app, since everything else waits.
+ */
 async function deleteDayCounts(tx: Tx, table: CountedTable, from: Date, until: Date): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);
   const ofDays = 'c.entity_id = a.entity_id AND c.app_id = a.id AND c.day >= $1::date AND c.day < $2::date';

@@ -13,8 +13,10 @@ import {
   timestamp,
 } from './app-call.ts';
 
+/** The range in which sessions of a subject begin, in ms, both ends included; `ordinal` is the caller's. */
 type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
 
+/** SQL for a session's whole seconds in the foreground. */
 export const foregroundSeconds = (alias: string): string =>
   `greatest(floor(extract(epoch FROM ${alias}.ended_at - ${alias}.started_at))::bigint - ${alias}.background_seconds, 0)`;
 
