@@ -27,7 +27,7 @@ const RULES = ['test/domain/**/*.test.ts', 'test/checks/**/*.test.ts', 'test/ref
 /** Searches what the whole run has left behind, so it begins when all else has ended. */
 const LAST = ['test/laws/no-hidden-faults.test.ts', 'test/laws/no-personal-data.test.ts'];
 
-/** Those that take a minute or more. */
+/** Tests that take a minute or more. */
 const LONG = [
   'life',
   'killed',

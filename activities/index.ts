@@ -1,3 +1,4 @@
+/** Joins the steps of all workflows. */
 import { accountMailSteps } from './accounts/account-mails.ts';
 import { refreshSegmentsSteps } from './analytics/refresh-segments.ts';
 import { runCampaignSteps } from './campaigns/run-campaign.ts';

@@ -40,7 +40,7 @@ async function checkLinks(root: string, file: string): Promise<Finding[]> {
   return findings.filter((finding) => finding !== undefined);
 }
 
-/** Where the links of a Markdown text lead that stay in the project; code blocks have none. */
+/** Returns the targets of a Markdown text's links within the project, without those in code blocks. */
 export function linkTargets(markdown: string): { target: string; line: number }[] {
   const prose = withoutCode(markdown);
   return [...prose.matchAll(INLINE), ...prose.matchAll(REFERENCE)].flatMap(({ groups, index }) => {

@@ -11,13 +11,12 @@ const FIXTURES = join('checks', 'fixtures');
 export type ProjectCopy = { path: string; remove(): Promise<void> };
 
 /**
- * A copy of the files that git has, or would add, beside a link to the installed packages. The checks run over it: each
- * tool has its own idea of what to leave out, and none of them can read here what git ignores. Throws where git lists
- * no file.
+ * Copies the files that git has or would add, with a link to the installed packages, for the checks: each tool ignores
+ * other files. Throws if git lists no file.
  */
 export async function copyProject(folder: string): Promise<ProjectCopy> {
   const files = await listedByGit(folder);
-  // Where the temporary folder is reached through a link, tools print paths that lead out of it.
+  // If the temporary folder is a link, tools print paths outside it.
   const path = await realpath(await mkdtemp(join(tmpdir(), 'millrace-checks-')));
   const copy = { path, remove: () => rm(path, { recursive: true, force: true }) };
   try {

@@ -7,7 +7,7 @@ const { claimFile } = proxyActivities<BuildFileSteps>(SHORT_STEPS);
 const { writeFile } = proxyActivities<BuildFileSteps>(BULK_STEPS);
 const { mailFile } = proxyActivities<BuildFileSteps>(MAIL_STEPS);
 
-/** Builds a file that somebody asked for, and sends its link. */
+/** Builds a requested file, and sends its link. */
 export async function buildFile(ref: JobRef): Promise<void> {
   const claim = await claimed(claimFile, ref);
   if (!claim) return;

@@ -1,3 +1,5 @@
+/** Runs the work of lanes in order within each lane, and bounds how many batches are under way. */
+
 /** Maximum number of batches under way: one is merged while the next waits for its lanes. */
 const BATCHES_AHEAD = 2;
 

@@ -1,4 +1,6 @@
-/** An attempt at an export run: its exporter, bucket and database sessions; an older attempt ends here. */
+/**
+ * An attempt at an export run's files: its run, exporter and open bucket, and writes that end if a newer one has begun.
+ */
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
@@ -15,12 +17,10 @@ import type { Dependencies } from '../dependencies.ts';
 import type { StepScope } from '../jobs/step-scope.ts';
 import type { SliceSessions } from './source.ts';
 
-/** A run with its exporter, as they stood when an attempt at its files began. */
+/** A run and its exporter, as they were when the attempt began. */
 export type ExportJob = { run: ExportRun; definition: ExportDefinition; exporter: DataExporter };
 
-/**
- * A run that was claimed; null when another generation has taken over, or its exporter is deleted. It may have ended.
- */
+/** Returns a claimed run, which may have ended; null if another generation has it, or its exporter is deleted. */
 export async function findExportJob(
   { db }: Pick<Dependencies, 'db'>,
   { entityId, jobId, generation }: JobClaim,
@@ -34,10 +34,10 @@ export async function findExportJob(
 /** An attempt at the files of a run, with its bucket open. */
 export type OpenAttempt = ExportJob & OpenBucket & { key: AttemptKey; scope: StepScope };
 
-/** The same with what it reads by; whatever is no slice is asked in the first. */
+/** An attempt with its two reading sessions; other queries use the first. */
 export type Attempt = OpenAttempt & { sessions: SliceSessions };
 
-/** How often a bucket's final refusal is tried in all: rights take a moment to spread. */
+/** Number of tries, in all, after a bucket's final refusal: new rights take a moment to spread. */
 export const BUCKET_FINAL_TRIES = 3;
 
 export type OpenBucket = { bucket: ExportBucket; secrets: ExporterSecrets };
@@ -57,7 +57,7 @@ export async function openBucketOf(
   return { bucket: openExportBucket(access, { ...deps.outside, signal }), secrets };
 }
 
-/** A transaction that holds the run; throws `JobGone` where it is no longer this attempt's. */
+/** Runs `work` in a transaction that locks the run. Throws `JobGone` if another attempt has it. */
 export function writeHeld<T>(
   { db }: Pick<Dependencies, 'db'>,
   key: AttemptKey,

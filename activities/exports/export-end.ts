@@ -59,7 +59,7 @@ async function settleFailure(
   { cause }: ExportRun,
   message: string,
 ): Promise<ExportAlert | null> {
-  if (cause !== 'schedule') return 'failed'; // somebody waits for it
+  if (cause !== 'schedule') return 'failed'; // a person waits for it
   const reasonOf = (failures: number) => `${failures} scheduled runs failed in a row: ${message}`;
   return countFailure(tx, exportRuns, exporter, { pauseAfter: PAUSE_AFTER, reasonOf });
 }

@@ -209,13 +209,13 @@ async function keysNamed(bucket: ExportBucket, folder: string): Promise<Set<stri
   return new Set(manifest?.types.flatMap(({ files }) => files.map(({ key }) => key)));
 }
 
-/** The files of the last run that finished in the folder, up to this one. */
+/** Returns the keys of the last finished run of the folder, up to this one. */
 async function keysThatCount(deps: Dependencies, { run }: Cleaned): Promise<string[]> {
   const id = run.state === 'finished' ? run.id : await findFinishedBefore(deps.db, run);
   return id === null ? [] : (await listExportFiles(deps.db, run.entityId, [id])).map(({ key }) => key);
 }
 
-/** Null where there is none, or something else lies in its place. */
+/** Returns null if there is no manifest, or another file under its key. */
 async function readManifest(bucket: ExportBucket, key: string): Promise<ExportManifest | null> {
   const body = await bucket.readAll(key);
   try {

@@ -2,13 +2,13 @@
 import { Readable } from 'node:stream';
 import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 
-/** Some bytes of a slice, or its end: how many rows it had, and where the next one begins. */
+/** Some bytes of a slice, or its end: its number of rows, and where the next slice begins. */
 export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportCheckpoint };
 
 /** Number of pieces of 64 KiB that are read ahead while others are compressed. */
 const PIECES_AHEAD = 64;
 
-/** Reads the slices of a type once, in their order, for file after file. */
+/** Reads the slices of a type once, in order, for one file after another. */
 export class SliceReader {
   readonly #stream: Readable;
   readonly #pieces: AsyncIterator<SlicePiece>;
@@ -22,12 +22,12 @@ export class SliceReader {
     this.#checkpoint = from;
   }
 
-  /** Where reading stands: behind the last slice that was taken whole. */
+  /** The checkpoint behind the last slice that was read whole. */
   get checkpoint(): ExportCheckpoint | null {
     return this.#checkpoint;
   }
 
-  /** Passes by slices without rows; false at the end of all. */
+  /** Skips slices without rows. Returns false at the end of the last one. */
   async hasRows(): Promise<boolean> {
     while (this.#first === null) {
       const { value: piece, done } = await this.#pieces.next();
@@ -38,7 +38,7 @@ export class SliceReader {
     return true;
   }
 
-  /** The bytes of the next slice, which has rows; how many it had comes last. */
+  /** Yields the bytes of the next slice that has rows; returns its number of rows. */
   async *slice(): AsyncGenerator<Buffer, number> {
     if (!(await this.hasRows())) return 0;
     yield this.#first!;
@@ -55,7 +55,7 @@ export class SliceReader {
     }
   }
 
-  /** Ends the reading; what it reads from is let go. */
+  /** Ends the reading, and frees its source. */
   close(): void {
     this.#stream.destroy();
   }

@@ -87,7 +87,7 @@ async function writeRest(
   }
 }
 
-/** Once in a run: another attempt goes on with what the first one saw. */
+/** Counts the rows to expect, once in a run: later attempts keep the first one's snapshot and counts. */
 async function beginType(
   deps: Dependencies,
   { sessions: [session], key }: Attempt,

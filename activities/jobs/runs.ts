@@ -139,7 +139,7 @@ export async function startNextRun<R extends Run, O>(
   return { mails: run?.generation === generation && run.alert !== null };
 }
 
-/** Who learns of a run, and what: addresses by mail, connections by an alert. */
+/** Recipients of a run's report: addresses by mail, connections by an alert. */
 type RunAlerts = { to: string[]; connections: readonly string[]; report: RunReport<Alert['alert']>; mail: RunMail };
 
 type AlertedRun<R extends Run> = R & { alert: NonNullable<R['alert']> };

@@ -188,7 +188,7 @@ async function deleteOldRows({ db, boundary }: Pick<Dependencies, 'db' | 'bounda
   );
 }
 
-/** Whether RETENTION_MS from now are not over yet; each time it is asked, `pass` is called first. */
+/** Returns a function that returns whether RETENTION_MS are not over yet; each call calls `pass` first. */
 function timeLeft(pass: () => void): () => boolean {
   const until = performance.now() + RETENTION_MS;
   return () => {

@@ -236,7 +236,7 @@ export class AttributeLanes {
   readonly #target: Target;
   readonly #scope: RunScope;
   readonly #lanes: LaneQueue;
-  /** Whether the last merge wrote few values: the next batch is then expected to write few, too. */
+  /** True if the last merge wrote few values: the next batch is then expected to write few, too. */
   #isQuiet = false;
 
   constructor(deps: Dependencies, job: SyncJob, target: Target, scope: RunScope) {

@@ -21,14 +21,14 @@ export type BatchRecord = {
   ordinal: number;
   /** In a re-drive, the line of the first run that failed. */
   rootLine: number | null;
-  /** Whether that run knew the record's key and stored it. */
+  /** True if that run knew the record's key and stored it. */
   wasNamed?: boolean | undefined;
   /** Identifies the record within the sync; null if it has no valid key. */
   key: string | null;
   /** Checksum of its content; null if part of it can't be written. */
   checksum: Buffer | null;
   error: ImportError | null;
-  /** Whether its customer id looks like a placeholder. */
+  /** True if its customer id is probably a mistake. */
   isSuspicious?: boolean;
 };
 

@@ -36,7 +36,7 @@ export class RecordMapper {
     this.unmapped = new Set(unmapped);
   }
 
-  /** Whether the last mapped batch must not be written: it has new fields, and the sync's rule is `stop`. */
+  /** True if the last mapped batch must not be written: it has new fields, and the sync's rule is `stop`. */
   get isToStop(): boolean {
     return this.#stopsAtNews && this.news.size > 0;
   }

@@ -8,7 +8,7 @@ const SHARED = {
   audits: ['export app', 'export customer'],
 } as const;
 
-/** The same lists as JSON, without their pages (reference: Conventions, 7). */
+/** Parameters that files lack, since they have no pages (reference: Conventions, 7). */
 const PAGED = { page: true, per_page: true, cursor: true } as const;
 
 export const [exportEvents, exportEventsAs] = fileExport({

@@ -21,7 +21,7 @@ export type Field = {
   name: string;
   type: FieldType;
   nullable: boolean;
-  /** Whether records may set a destination's field: `as_key` only as part of the key. Default: always. */
+  /** `never`: records may not set this field of a destination; `as_key`: only as part of the key. Default: always. */
   takes_values?: 'never' | 'as_key';
 };
 

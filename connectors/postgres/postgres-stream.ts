@@ -205,7 +205,7 @@ async function loadTypes({ client }: PostgresSession, oids: number[]): Promise<M
 /** A type of Postgres as a field. `parse` takes the text that Postgres writes for a value, and throws for any other. */
 type PostgresKind = {
   type: FieldType;
-  /** Whether new rows can be found by a column of this type. */
+  /** True if a column of this type can be a cursor for new rows. */
   isOrdered: boolean;
   /** For a type of time: rows of the last moments wait for the next reading. */
   time?: 'instant' | 'day';

@@ -137,7 +137,7 @@ type RowWriting = {
   outcomes: WriteOutcome[];
   /** The statement to try if the table requires a column that no row has; null: none. */
   updateFirst: { columns: string[]; statement: string } | null;
-  /** Whether the statement has run without rows and succeeded. */
+  /** True once the statement has succeeded without rows. */
   isTried?: boolean;
 };
 
@@ -340,8 +340,8 @@ function upsertStatement(stream: PostgresStream, key: string[], columns: string[
 }
 
 /**
- * The same, but rows that are there are updated before any is inserted: an INSERT of Postgres asks for all columns that
- * may not be empty, also where it finds the row.
+ * Returns a statement that updates existing rows before it inserts others: an INSERT needs all required columns, even
+ * if the row exists.
  */
 function updateFirstStatement(stream: PostgresStream, key: string[], columns: string[]): string {
   const rest = columns.filter((column) => !key.includes(column));

@@ -166,7 +166,7 @@ type BucketRequest = {
   region: string;
   right: S3Right;
   isRole: boolean;
-  /** Whether uploads name an encryption, and requests carry Content-MD5. */
+  /** True if uploads name an encryption; and if requests have Content-MD5. */
   isEncryptionAsked: boolean;
   isMd5Sent: boolean;
   /** Values that are removed from the provider's words. */

@@ -264,7 +264,7 @@ function refusedStatus(error: unknown): string | null {
 type WebhookTarget = { url: string; secret: string };
 
 type WebhookBody = {
-  /** The same for the same records of a batch, so that the receiver knows which ones it took. */
+  /** The same key for the same records of a batch, so that the receiver recognizes repeats. */
   idempotencyKey: string;
   batchId: string;
   stream: string;

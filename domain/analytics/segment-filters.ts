@@ -80,7 +80,7 @@ export type FilterPeriod = { last_days: number } | { from: string; till: string 
 const MAX_DEPTH = 5;
 export const MAX_FILTERS = 50;
 export const TOO_MANY_FILTERS = `may have at most ${MAX_FILTERS} filters`;
-/** Maximum number of filters and blocks around them, none of which is empty. */
+/** Maximum number of filters and non-empty blocks around them. */
 export const MAX_FILTER_ELEMENTS = MAX_FILTERS * (MAX_DEPTH + 1);
 const MAX_FILTER_CHARS = 65_536;
 export const MAX_PERIOD_DAYS = 731;

@@ -36,7 +36,7 @@ export type LocationWords = {
   fields: Record<string, string | Field>;
   /** Words for fields whose names the sender chose. */
   others?: string;
-  /** Its records only say that somebody asked about the person, or erased them: alone they make no archive. */
+  /** Its records only say that a person asked, or was erased: alone they make no archive. */
   isOfRequests?: true;
 };
 

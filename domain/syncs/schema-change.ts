@@ -1,3 +1,5 @@
+/** Fields of a source: compares the declared ones with the known ones, and words the changes. */
+
 /** A field of a source: its name, and its type in the connector's words. */
 export type NamedField = { name: string; type: string };
 

@@ -1,3 +1,5 @@
+/** Finds many names in a text in one pass. */
+
 /** Number of a name's characters that are searched at each position of a text. */
 const GRAM = 8;
 const BASE = 31;

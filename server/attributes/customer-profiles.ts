@@ -166,8 +166,8 @@ type AllCursor = z.output<typeof AllCursor>;
 type ChangesCursor = z.output<typeof ChangesCursor>;
 
 /**
- * Seals a cursor, which has a customer's id, since logs contain URLs. It opens only with the filters that it was made
- * for: with others a page would show people whom the audit log does not name.
+ * Seals a cursor, which has a customer's id, since logs contain URLs. It opens only with its own filters: with others a
+ * page would show people that the audit log does not name.
  */
 function cell(entityId: number, query: ProfileListQuery) {
   return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };

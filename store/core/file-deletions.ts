@@ -1,3 +1,4 @@
+/** Deletes files after the commit that removed their row, again by the sweep after a crash. */
 import { readRows, type Row } from './camel-row.ts';
 import type { Database, Queryable } from './database.ts';
 import type { Files } from './files.ts';

@@ -1,3 +1,4 @@
+/** The file store: bytes by key, in a folder or in S3. */
 import type { Readable } from 'node:stream';
 
 /** Bytes by key, in a folder or in S3 (connectors/file-store/). Keys are paths of A-Z, a-z, 0-9, `.`, `_` and `-`. */

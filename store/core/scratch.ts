@@ -1,3 +1,4 @@
+/** The scratch area: folders for files that a step needs only while it runs. */
 import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -12,7 +12,7 @@ export const fileSources = {
   locations: usageListFile('locations'),
   customer_profiles: customerProfiles,
   performance,
-  // The same for one app: a kind of its own, because it needs another right.
+  // A kind of its own for one app, because it needs another right.
   download_metrics: performance,
   event_counts: eventCounts,
   event_details: eventDetails,

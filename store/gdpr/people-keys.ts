@@ -9,8 +9,8 @@ export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
 }
 
 /**
- * Returns whether free texts are searched for the id: staff, a user token or a System of Records vouches. Anybody
- * with an app's key can make up a device, or claim an earlier user id, with the id of somebody else.
+ * Returns whether free texts are searched for the id: only if staff, a user token or a System of Records vouches for
+ * it. With an app's key alone, anyone could claim the id of another person.
  */
 export function isVouchedFor({ customerType, isClaimed }: KnownBy): boolean {
   return customerType === 'user_id' && isClaimed !== true;

@@ -22,7 +22,10 @@ export type SettledOutcome = Row<
   { code: AttemptCode; settledAt: Date }
 > & { campaign: string; send: string | null };
 
-/** Starts or ends the delivery of an app's outcomes. With a connection already it continues where it is. */
+/**
+ * Starts or ends the delivery of an app's outcomes. If it had a connection already, delivery continues from the same
+ * outcome.
+ */
 export async function updateOutcomeDelivery(
   tx: Queryable,
   entityId: number,
