@@ -16,12 +16,21 @@ export type ClientOptions = {
   /** By default 3, which includes everything in 2. */
   version?: 2 | 3;
   explain?: ((refusal: Refusal) => string) | undefined;
+  /** Headers of every request. */
+  headers?: () => Readonly<Record<string, string>>;
+  /** A read that may write into the audit log is sent again only if the server refused to execute it. */
+  looksOnce?: boolean;
+  /** Hears of each wait before a request is sent again. */
+  onWait?: (ms: number, refusal: Refusal) => void;
 };
 
 export type CallOptions = {
   /** Key of a POST; by default a new one for each call. The server executes requests with the same key once. */
   idempotencyKey?: string;
   signal?: AbortSignal;
+  headers?: Readonly<Record<string, string>>;
+  /** Gets the headers of a response that is no refusal. */
+  onHeaders?: (headers: Headers) => void;
 };
 
 /** `status` of a Refusal: the connection failed before the response began, or during the response. */
@@ -96,6 +105,8 @@ type Request = {
   headers: Record<string, string>;
   body?: string | FormData;
   signal?: AbortSignal;
+  isLook: boolean;
+  onHeaders?: (headers: Headers) => void;
 };
 type Envelope = {
   success?: boolean;
@@ -113,11 +124,15 @@ const RETRY_MS = 300;
 const MAX_WAIT_SECONDS = 60;
 const ACCEPT = { 2: 'application/json', 3: 'application/vnd.svc.v3, application/json' };
 
-export function createClient(options: ClientOptions): Client {
+/** Makes a client of `operations`, by default of all. */
+export function createClient(
+  options: ClientOptions,
+  operations: readonly CalledOperation[] = CALLED_OPERATIONS,
+): Client {
   const connection = new Connection(options);
   const client = { each: {}, stream: {} } as Record<'each' | 'stream', Record<string, unknown>> &
     Record<string, unknown>;
-  for (const operation of CALLED_OPERATIONS) {
+  for (const operation of operations) {
     const { id: name } = operation;
     client[name] = (input?: Input, call?: CallOptions) => connection.call(operation, input, call);
     client.each[name] = (input?: Input, call?: CallOptions) => connection.each(operation, input, call);
@@ -168,6 +183,7 @@ class Connection {
   #answer(operation: CalledOperation, request: Request): Promise<unknown> {
     return this.#withRetries(request, async () => {
       const reply = await this.#send(request);
+      if (reply.ok) request.onHeaders?.(reply.headers);
       if (reply.status === 204) return undefined;
       const envelope = await this.#read(reply);
       if (reply.ok && operation.bare && envelope !== null) return envelope;
@@ -182,11 +198,25 @@ class Connection {
         return await attempt();
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        const waitMs = tries < MAX_TRIES ? waitBeforeNext(error, request, tries) : null;
+        const waitMs = tries < MAX_TRIES ? this.#waitBeforeNext(error, request, tries) : null;
         if (waitMs === null) throw this.#explained(error);
+        this.#options.onWait?.(waitMs, error);
         await delay(waitMs, request.signal);
       }
     }
+  }
+
+  /** Returns milliseconds; null if the request is not sent again. */
+  #waitBeforeNext(
+    { http, status, extra: { retry_after: seconds } }: Refusal,
+    { method, headers, isLook }: Request,
+    tries: number,
+  ): number | null {
+    const isRepeatable = method === 'GET' ? !(isLook && this.#options.looksOnce) : 'idempotency-key' in headers;
+    if (status === UNREACHABLE || status === BROKEN_OFF) return isRepeatable ? RETRY_MS * tries : null;
+    // The server did not execute a request beyond its limit.
+    if (!isRepeatable && http !== 429) return null;
+    return typeof seconds === 'number' && seconds <= MAX_WAIT_SECONDS ? seconds * 1_000 : null;
   }
 
   #explained(error: Refusal): Refusal {
@@ -195,11 +225,15 @@ class Connection {
   }
 
   #headers({ auth }: CalledOperation): Record<string, string> {
-    const { token, version = 3 } = this.#options;
-    return { accept: ACCEPT[version], ...(token && auth === 'token' ? { authorization: `Token ${token}` } : {}) };
+    const { token, version = 3, headers } = this.#options;
+    return {
+      accept: ACCEPT[version],
+      ...(token && auth === 'token' ? { authorization: `Token ${token}` } : {}),
+      ...headers?.(),
+    };
   }
 
-  #send({ path, ...request }: Request): Promise<Response> {
+  #send({ path, isLook: _isLook, onHeaders: _onHeaders, ...request }: Request): Promise<Response> {
     const { url, token } = this.#options;
     if (!URL.canParse(path, url))
       return refuse(400, BAD_URL, `${url} is no URL: use one such as http://127.0.0.1:8080`);
@@ -252,15 +286,24 @@ type Page = { items: unknown[]; navigation: { next: string | null } } | { next: 
 function requestOf(
   operation: CalledOperation,
   { params = {}, query = {}, body, file }: Input,
-  { signal, idempotencyKey }: CallOptions,
+  { signal, idempotencyKey, headers: own, onHeaders }: CallOptions,
   given: Record<string, string>,
 ): Request {
-  const { method, uploadPart } = operation;
+  const { method, uploadPart, isAudited } = operation;
   const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => pathSegment(operation, name, params[name]));
-  const headers = takesIdempotencyKey(operation)
-    ? { ...given, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() }
-    : given;
-  const request: Request = { method, path: path + search(query), headers, ...(signal ? { signal } : {}) };
+  const headers = {
+    ...given,
+    ...own,
+    ...(takesIdempotencyKey(operation) ? { 'idempotency-key': idempotencyKey ?? crypto.randomUUID() } : {}),
+  };
+  const request: Request = {
+    method,
+    path: path + search(query),
+    headers,
+    isLook: method === 'GET' && isAudited,
+    ...(signal ? { signal } : {}),
+    ...(onHeaders ? { onHeaders } : {}),
+  };
   if (file && uploadPart !== undefined)
     return { ...request, body: formOf(body as Record<string, unknown>, uploadPart, file) };
   if (body === undefined) return request;
@@ -292,19 +335,6 @@ function search(query: Record<string, QueryValue>): string {
     return [[name, value instanceof Date ? value.toISOString() : `${value as string | number | boolean}`]];
   });
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`;
-}
-
-/** Returns milliseconds; null if the client does not retry. */
-function waitBeforeNext(
-  { http, status, extra: { retry_after: seconds } }: Refusal,
-  { method, headers }: Request,
-  tries: number,
-): number | null {
-  const isRepeatable = method === 'GET' || 'idempotency-key' in headers;
-  if (status === UNREACHABLE || status === BROKEN_OFF) return isRepeatable ? RETRY_MS * tries : null;
-  // The server did not execute a request beyond its limit.
-  if (!isRepeatable && http !== 429) return null;
-  return typeof seconds === 'number' && seconds <= MAX_WAIT_SECONDS ? seconds * 1_000 : null;
 }
 
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {

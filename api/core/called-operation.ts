@@ -1,18 +1,26 @@
 /** Operations as a client calls them, one line each: lets a client start without loading their schemas. */
 import type { Operation } from './operation.ts';
 
-export type CalledOperation = Pick<Operation, 'id' | 'method' | 'path' | 'auth' | (typeof OPTIONAL)[number]>;
+export type CalledOperation = Pick<
+  Operation,
+  'id' | 'method' | 'path' | 'auth' | 'rights' | (typeof OPTIONAL)[number]
+> & {
+  /** A call may write entries into the audit log. */
+  isAudited: boolean;
+};
 
-const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart'] as const;
+const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart', 'role'] as const;
 
 export function calledOperations(contract: object): CalledOperation[] {
   return Object.values(contract)
     .filter(isOperation)
-    .map(({ id, method, path, auth, ...rest }) => ({
+    .map(({ id, method, path, auth, rights, audits, ...rest }) => ({
       id,
       method,
       path,
       auth,
+      rights,
+      isAudited: audits.length > 0,
       ...Object.fromEntries(OPTIONAL.flatMap((name) => (rest[name] === undefined ? [] : [[name, rest[name]]]))),
     }));
 }
@@ -21,17 +29,32 @@ function isOperation(value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'id' in value && 'method' in value && 'path' in value;
 }
 
-/** Reads an operation from its line: id, method, path and credentials, then optional members as `name=value`. */
+/** Reads an operation from its line: id, method, path and credentials, then other members as `name=value`. */
 export function readLine(line: string): CalledOperation {
   const [id, method, path, auth, ...rest] = line.split(' ');
-  const members = rest
-    .map((member) => member.split('=') as [string, string])
-    .map(([name, value]) => [name, value === 'true' || value]);
-  return { id, method, path, auth, ...Object.fromEntries(members) } as CalledOperation;
+  const {
+    rights = '',
+    audited,
+    ...members
+  } = Object.fromEntries(rest.map((member) => member.split('=') as [string, string])) as Record<string, string>;
+  return {
+    id,
+    method,
+    path,
+    auth,
+    rights: rights === '' ? [] : rights.split(','),
+    isAudited: audited === 'true',
+    ...Object.fromEntries(Object.entries(members).map(([name, value]) => [name, value === 'true' || value])),
+  } as CalledOperation;
 }
 
-function lineOf({ id, method, path, auth, ...rest }: CalledOperation): string {
-  return [id, method, path, auth, ...Object.entries(rest).map(([name, value]) => `${name}=${value}`)].join(' ');
+function lineOf({ id, method, path, auth, rights, isAudited, ...rest }: CalledOperation): string {
+  const members = {
+    ...(rights.length === 0 ? {} : { rights: rights.join(',') }),
+    ...(isAudited ? { audited: true } : {}),
+    ...rest,
+  };
+  return [id, method, path, auth, ...Object.entries(members).map(([name, value]) => `${name}=${value}`)].join(' ');
 }
 
 /** Writes the operations as a module, so that a client loads no schema. */

@@ -28,7 +28,9 @@ beforeAll(async () => {
 });
 
 /** Answers each request as the next of these does; after them, none. */
-async function answering(...answers: RequestListener[]): Promise<{ elsewhere: Client; methods: string[] }> {
+async function answering(
+  ...answers: RequestListener[]
+): Promise<{ elsewhere: Client; methods: string[]; url: string }> {
   const methods: string[] = [];
   const answerer = createServer((request, reply) => {
     methods.push(`${request.method} ${request.headers['idempotency-key'] === undefined ? 'without' : 'with'} key`);
@@ -36,7 +38,8 @@ async function answering(...answers: RequestListener[]): Promise<{ elsewhere: Cl
   }).listen(0, '127.0.0.1');
   await once(answerer, 'listening');
   onFileEnd(async () => answerer.close());
-  return { elsewhere: createClient({ url: `http://127.0.0.1:${(answerer.address() as AddressInfo).port}` }), methods };
+  const its = `http://127.0.0.1:${(answerer.address() as AddressInfo).port}`;
+  return { elsewhere: createClient({ url: its }), methods, url: its };
 }
 
 const busy =
@@ -146,6 +149,36 @@ describe('the client', () => {
     const creating = await answering((request) => request.socket.destroy(), busy(503), fine);
     await creating.elsewhere.createLabel({ body: { name: 'a' } });
     expect(creating.methods).toEqual(['POST with key', 'POST with key', 'POST with key']);
+  });
+
+  test('of a page in a browser sends an audited look once, its own headers, and says that it waits', async () => {
+    const waits: string[] = [];
+    const headers: unknown[] = [];
+    const browser = (at: string) =>
+      createClient({
+        url: at,
+        looksOnce: true,
+        headers: () => ({ 'x-millrace-console': '1' }),
+        onWait: (ms, { http }) => waits.push(`${http} ${ms}`),
+      });
+    const cut: RequestListener = (request) => request.socket.destroy();
+    const noting: RequestListener = (request, reply) => {
+      headers.push(request.headers['x-millrace-console'], request.headers['x-millrace-background']);
+      void reply.writeHead(200, { 'x-request-id': 'a' }).end('{"success":true,"result":[]}');
+    };
+    const looks = await answering(cut, fine);
+    await expect(browser(looks.url).listGdprReceipts({ params: { request_id: '1' } })).rejects.toMatchObject({
+      status: 'unreachable',
+    });
+    expect(looks.methods).toHaveLength(1);
+    const others = await answering(busy(429), cut, noting);
+    const options = {
+      headers: { 'x-millrace-background': '1' },
+      onHeaders: (got: Headers) => headers.push(got.get('x-request-id')),
+    };
+    await browser(others.url).listLabels({}, options);
+    expect(waits).toEqual(['429 0', '503 600']);
+    expect(headers).toEqual(['1', '1', 'a']);
   });
 
   test('ends a call that is aborted, says of a file how to get it, and stays in its path', async () => {
