@@ -36,6 +36,7 @@ import { readiness } from './readiness.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { startWorkers, type Workers } from './workers.ts';
+import { openConsole } from './console-build.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export type Service = { url: string | null; stop(): Promise<void> };
@@ -275,6 +276,7 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
     cpuShare,
     scratch,
     ready: () => readiness(context, workers),
+    console: openConsole(log),
     settings: {
       publicUrl: publicUrl(context),
       tokenTtlDays: config.MILLRACE_TOKEN_TTL_DAYS,

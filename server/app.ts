@@ -30,6 +30,7 @@ import { FeedWaker } from './feed/feed-waker.ts';
 import { AdmissionLimit } from './http/admission-limit.ts';
 import { readBodies } from './http/bodies.ts';
 import { KeyRates } from './http/key-rates.ts';
+import { serveConsole } from './http/console.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { serveMetrics, serveOperations } from './http/operations.ts';
 import { sendError, refusalBody } from './http/refusal-reply.ts';
@@ -106,6 +107,7 @@ export async function buildServer(
     routeDependencies,
   );
   await serveOperations(app, deps, openApiDocument(routes, deps.settings));
+  await serveConsole(app, deps.console);
   refuseUnknownPaths(app, routes);
   return app;
 }

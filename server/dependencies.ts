@@ -99,6 +99,13 @@ export type ObservedRequest = { method: string; route: string; status: number; s
 /** Part of the service; `required`: without it this server takes no requests. */
 export type Readiness = { name: string; ready: boolean; required: boolean; reason?: string };
 
+/** Builds of the console. */
+export type ConsoleFiles = {
+  /** Folders of builds, the current one first; none while it is built, or if that failed (`problem`). */
+  built(): { folders: readonly string[]; problem: string | null };
+  whenBuilt(): Promise<void>;
+};
+
 export type ServerDependencies = {
   db: Database;
   files: Files;
@@ -119,6 +126,8 @@ export type ServerDependencies = {
   cpuShare: CpuShare;
   scratch: Pick<Scratch, 'folderOf'>;
   ready(): Promise<Readiness[]>;
+  /** Absent: this server has no console. */
+  console?: ConsoleFiles;
   settings: ServerSettings;
 };
 

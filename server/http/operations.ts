@@ -105,6 +105,7 @@ const HOME = `<h1>Millrace</h1>
 <ul>
 <li><a href="manual/README.md">Documentation</a>, of the version that runs here;
 begin with <a href="manual/first-import.md">a first import</a></li>
+<li><a href="console/">Console</a></li>
 <li><a href="docs/">API page</a>, and its <a href="openapi.json">OpenAPI document</a></li>
 <li><a href="health/ready">Health</a>: each part, and whether it is ready</li>
 </ul>`;

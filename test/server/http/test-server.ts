@@ -6,7 +6,13 @@ import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import type { JobKind, JobRef } from '../../../domain/jobs/job.ts';
 import { openCpuShare } from '../../../runtime/app-context.ts';
 import { buildServer } from '../../../server/app.ts';
-import type { ObservedRequest, Readiness, ServerDependencies, ServerSettings } from '../../../server/dependencies.ts';
+import type {
+  ConsoleFiles,
+  ObservedRequest,
+  Readiness,
+  ServerDependencies,
+  ServerSettings,
+} from '../../../server/dependencies.ts';
 import type { Route } from '../../../server/http/route.ts';
 import type { Flows } from '../../../temporal/flows.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
@@ -41,6 +47,7 @@ type Options = {
   ready?: () => Promise<Readiness[]>;
   /** MILLRACE_FETCH_ALLOW. */
   allowed?: string;
+  console?: ConsoleFiles;
 } & Partial<Flows>;
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
@@ -81,6 +88,7 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
         ...options,
       },
       ready: options.ready ?? (async () => []),
+      ...(options.console ? { console: options.console } : {}),
       settings: {
         publicUrl: 'http://millrace.test',
         tokenTtlDays: 30,

@@ -1,0 +1,164 @@
+/** What stands around each page: menu, entity, search, zone and the person. */
+import { Link, Outlet } from '@tanstack/react-router';
+import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { MENU, type Page } from '../pages/page.ts';
+import { PAGES } from '../pages/index.ts';
+import { Icon } from '../parts/icon.tsx';
+import { usePage } from '../router.tsx';
+import { Wave } from '../session/login.tsx';
+import { useSession } from '../session/session.tsx';
+import { changeSettings, useSettings, zones } from '../session/settings.ts';
+import { Palette } from './palette.tsx';
+
+export function Frame() {
+  const page = usePage();
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  useEffect(() => {
+    document.title = page ? `${page.title} · Millrace` : 'Millrace';
+    setMenuOpen(false);
+  }, [page]);
+  return (
+    <div className="frame">
+      <a className="skip" href="#main">
+        To the page
+      </a>
+      <Side />
+      {isMenuOpen && <MenuSheet onClose={() => setMenuOpen(false)} />}
+      <div>
+        <Top onMenu={() => setMenuOpen(true)} />
+        <main id="main" tabIndex={-1}>
+          <Suspense fallback={<div className="skeleton" aria-hidden="true" />}>
+            <Outlet />
+          </Suspense>
+        </main>
+      </div>
+    </div>
+  );
+}
+
+function Side() {
+  return (
+    <nav className="side" aria-label="Console">
+      <div className="brand">
+        <Wave />
+        Millrace
+      </div>
+      <EntityPick />
+      <Menu />
+    </nav>
+  );
+}
+
+function Menu() {
+  const { missingFor } = useSession();
+  const shown = PAGES.filter(
+    ({ menu, needs }) => menu !== undefined && needs.every((name) => missingFor(name).length === 0),
+  );
+  return MENU.map((group) => {
+    const pages = shown.filter(({ menu }) => menu!.group === group);
+    return pages.length === 0 ? null : (
+      <div key={group}>
+        {group !== '' && <h2 className="group">{group}</h2>}
+        {pages.map((each) => (
+          <MenuLink key={each.path} page={each} />
+        ))}
+      </div>
+    );
+  });
+}
+
+function MenuLink({ page }: { page: Page }) {
+  return (
+    <Link to={page.path} activeOptions={{ exact: page.path === '/' }} activeProps={{ 'aria-current': 'page' }}>
+      <Icon name={page.menu!.icon} />
+      {page.title}
+    </Link>
+  );
+}
+
+function MenuSheet({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} className="drawer" aria-label="Menu" onClose={onClose}>
+      <nav className="side" aria-label="Menu">
+        <button type="button" className="btn plain" onClick={onClose} autoFocus>
+          <Icon name="close" />
+          Close
+        </button>
+        <EntityPick />
+        <Menu />
+      </nav>
+    </dialog>
+  );
+}
+
+function EntityPick() {
+  const { session, switchTo } = useSession();
+  if (session.entities.length === 1) return <p className="entity">{session.entity.name}</p>;
+  return (
+    <label className="entity">
+      <span className="sr">Entity</span>
+      <select
+        value={session.entity.identifier}
+        onChange={({ target }) => void switchTo(target.value).then(() => location.assign('/console/'))}
+      >
+        {session.entities.map(({ identifier, name }) => (
+          <option key={identifier} value={identifier}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Top({ onMenu }: { onMenu: () => void }) {
+  return (
+    <header className="top">
+      <button type="button" className="btn plain menu" aria-label="Menu" onClick={onMenu}>
+        <Icon name="menu" />
+      </button>
+      <Palette />
+      <ZonePick />
+      <PersonMenu />
+    </header>
+  );
+}
+
+function ZonePick() {
+  const { zone } = useSettings();
+  return (
+    <label className="zone small">
+      <Icon name="globe" label="Time zone" />
+      <select value={zone} onChange={({ target }) => changeSettings({ zone: target.value })}>
+        {zones().map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function PersonMenu(): ReactNode {
+  const { session, logOut } = useSession();
+  return (
+    <div className="who">
+      <button
+        type="button"
+        className="btn plain"
+        popoverTarget="person-menu"
+        aria-label={session.user.full_name || session.user.email}
+      >
+        <Icon name="person" />
+      </button>
+      <div id="person-menu" popover="auto" className="popover">
+        <p className="second small">{session.user.email}</p>
+        <Link to="/me">Password, theme, keys</Link>
+        <button type="button" className="btn" onClick={() => void logOut()}>
+          Log out
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,35 @@
+import './main.css';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { hasExactNumbers, OldBrowser } from './frame/old-browser.tsx';
+import { router } from './router.tsx';
+import { queries, SessionGate } from './session/session.tsx';
+import { applyTheme } from './session/settings.ts';
+
+// A page of an older build may ask for a piece that is gone: the shell of the new build knows its own.
+window.addEventListener('vite:preloadError', (event) => {
+  event.preventDefault();
+  if (
+    !performance
+      .getEntriesByType('navigation')
+      .some((entry) => (entry as PerformanceNavigationTiming).type === 'reload')
+  )
+    location.reload();
+});
+
+applyTheme();
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    {hasExactNumbers() ? (
+      <QueryClientProvider client={queries}>
+        <SessionGate>
+          <RouterProvider router={router} />
+        </SessionGate>
+      </QueryClientProvider>
+    ) : (
+      <OldBrowser />
+    )}
+  </StrictMode>,
+);

@@ -1,0 +1,6 @@
+/** All pages, in the order of the menu. */
+import { accountPages } from './accounts/index.ts';
+import { homePages } from './core/index.ts';
+import type { Page } from './page.ts';
+
+export const PAGES: readonly Page[] = [...homePages, ...accountPages];

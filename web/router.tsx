@@ -1,0 +1,57 @@
+/** The addresses of the pages below `/console`. */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, useRouterState } from '@tanstack/react-router';
+import { Frame } from './frame/frame.tsx';
+import { PAGES } from './pages/index.ts';
+import type { Page } from './pages/page.ts';
+import { NoRight } from './parts/no-right.tsx';
+import { useSession } from './session/session.tsx';
+
+const root = createRootRoute({ component: Frame, notFoundComponent: UnknownPage });
+
+const routes = PAGES.map((shown) => {
+  const Loaded = lazyRouteComponent(async () => ({ default: await shown.load() }));
+  return createRoute({
+    getParentRoute: () => root,
+    path: shown.path,
+    component: () => <Allowed shown={shown} Loaded={Loaded} />,
+    // Filters stand in the address as texts.
+    validateSearch: (search: Record<string, unknown>): Record<string, string> =>
+      Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)])),
+  });
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  basepath: '/console',
+  scrollRestoration: true,
+  // A look that is audited begins with a press, never with a pointer above a link.
+  defaultPreload: false,
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const pairs = Object.entries(search).filter(([, value]) => value !== undefined && value !== '');
+    return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs as [string, string][]).toString()}`;
+  },
+});
+
+/** Returns the page of the address. */
+export function usePage(): Page | null {
+  const path: string | undefined = useRouterState().matches.at(-1)?.fullPath;
+  return PAGES.find((each) => each.path === path || each.path === `${path}/`) ?? null;
+}
+
+function Allowed({ shown, Loaded }: { shown: Page; Loaded: React.ComponentType }) {
+  const { missingFor } = useSession();
+  const missing = [...new Set(shown.needs.flatMap((name) => missingFor(name)))];
+  return missing.length > 0 ? <NoRight title={shown.title} missing={missing} /> : <Loaded />;
+}
+
+function UnknownPage() {
+  return (
+    <>
+      <h1>There is no such page</h1>
+      <p className="second">
+        The address may be of an older version, or cut. The menu lists all pages; Ctrl K finds a page or an id.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,40 @@
+/** The client of this page: calls with the session's cookie, for the entity that the page shows. */
+import { createClient, type Client, Refusal, UNREACHABLE, type OperationName } from '../../api/client.ts';
+import type { CalledOperation } from '../../api/core/called-operation.ts';
+import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
+
+export { Refusal, UNREACHABLE };
+export type { Client, OperationName };
+
+let shownEntity: string | null = null;
+const listeners = new Set<(ms: number) => void>();
+
+/** Names the entity that this tab shows: the server refuses calls of a session that acts in another one by now. */
+export function showEntity(identifier: string | null): void {
+  shownEntity = identifier;
+}
+
+/** Calls `listener` with milliseconds whenever a call waits for the server. */
+export function onWait(listener: (ms: number) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export const api: Client = createClient({
+  url: location.origin,
+  looksOnce: true,
+  headers: () => ({
+    'x-millrace-console': '1',
+    ...(shownEntity === null ? {} : { 'x-millrace-entity': shownEntity }),
+  }),
+  onWait: (ms) => listeners.forEach((listener) => listener(ms)),
+});
+
+/** Marks a call that the person did not ask for: it keeps no session alive. */
+export const BACKGROUND = { headers: { 'x-millrace-background': '1' } } as const;
+
+const OPERATIONS: ReadonlyMap<string, CalledOperation> = new Map(CALLED_OPERATIONS.map((each) => [each.id, each]));
+
+export function operationOf(name: OperationName): CalledOperation {
+  return OPERATIONS.get(name)!;
+}

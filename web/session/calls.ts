@@ -1,0 +1,114 @@
+/** Calls of operations from pages: reads that are kept and polled, and actions that are sent once. */
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  type UseMutationResult,
+  type UseQueryResult,
+} from '@tanstack/react-query';
+import { useRef } from 'react';
+import { api, BACKGROUND, type Client, type OperationName, operationOf, Refusal } from './api.ts';
+import { queries, useSession } from './session.tsx';
+
+type Calls = Pick<Client, OperationName>;
+export type InputOf<N extends OperationName> = Parameters<Calls[N]>[0];
+export type ResultOf<N extends OperationName> = Awaited<ReturnType<Calls[N]>>;
+
+const call = <N extends OperationName>(name: N, input: InputOf<N>, options: object): Promise<ResultOf<N>> =>
+  (api[name] as (input: InputOf<N>, options: object) => Promise<ResultOf<N>>)(input, options);
+
+export type ReadOptions<R> = {
+  /** False: not yet. An audited look begins with a press, for example. */
+  isWanted?: boolean;
+  /** Asks again, by and by more rarely, for as long as this is true of the result. Not for audited looks. */
+  pollWhile?: (result: R) => boolean;
+};
+
+/** Reads an operation's result. An audited look is never repeated by itself. */
+export function useRead<N extends OperationName>(
+  name: N,
+  input: InputOf<N>,
+  { isWanted = true, pollWhile }: ReadOptions<ResultOf<N>> = {},
+): UseQueryResult<ResultOf<N>, Refusal> {
+  const { session } = useSession();
+  const { isAudited } = operationOf(name);
+  const since = useRef(Date.now());
+  const queryKey = [session.entity.identifier, name, input];
+  return useQuery<ResultOf<N>, Refusal>({
+    queryKey,
+    // What is known already is asked for again by the page, not by the person.
+    queryFn: ({ signal }) =>
+      call(name, input, { signal, ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND) }),
+    enabled: isWanted,
+    placeholderData: keepPreviousData,
+    ...(isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
+    refetchInterval: ({ state: { data } }) =>
+      !isAudited && data !== undefined && pollWhile?.(data) ? pollMs(Date.now() - since.current) : false,
+  });
+}
+
+/** Every second in the first minute, then every two; after ten minutes every five. Hidden tabs rest. */
+export function pollMs(sinceMs: number): number {
+  if (sinceMs < 60_000) return 1_000;
+  return sinceMs < 10 * 60_000 ? 2_000 : 5_000;
+}
+
+/** Reads a list page after page: `next` of a result is the address of the one after it. */
+export function useList<N extends OperationName>(name: N, input: InputOf<N>, options: { isWanted?: boolean } = {}) {
+  const { session } = useSession();
+  return useInfiniteQuery<ResultOf<N>, Refusal, { pages: ResultOf<N>[] }, unknown[], string | null>({
+    queryKey: [session.entity.identifier, name, input, 'pages'],
+    initialPageParam: null,
+    queryFn: ({ pageParam, signal }) => {
+      const { query = {}, ...rest } = (input ?? {}) as { query?: object };
+      const more = pageParam === null ? {} : Object.fromEntries(new URL(pageParam).searchParams);
+      return call(name, { ...rest, query: { ...query, ...more } } as InputOf<N>, { signal });
+    },
+    getNextPageParam: (last) => nextOf(last),
+    enabled: options.isWanted ?? true,
+    ...(operationOf(name).isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
+  });
+}
+
+function nextOf(result: unknown): string | null {
+  const { next = null, navigation } = (result ?? {}) as {
+    next?: string | null;
+    navigation?: { next: string | null };
+  };
+  return navigation?.next ?? next;
+}
+
+export type ActionOptions<N extends OperationName> = {
+  /** Reads whose results this action changes. */
+  changes?: readonly OperationName[];
+  onDone?: (result: ResultOf<N>) => void;
+};
+
+/** Sends an action once: a repeat after a failure carries the same key, a changed input a new one. */
+export function useAction<N extends OperationName>(
+  name: N,
+  { changes = [], onDone }: ActionOptions<N> = {},
+): UseMutationResult<ResultOf<N>, Refusal, InputOf<N>> {
+  const sent = useRef<{ of: string; key: string }>(null);
+  return useMutation<ResultOf<N>, Refusal, InputOf<N>>({
+    mutationFn: (input) => {
+      const of = JSON.stringify(input, (_, value: unknown) => sameAs(value));
+      if (sent.current?.of !== of) sent.current = { of, key: crypto.randomUUID() };
+      return call(name, input, { idempotencyKey: sent.current.key });
+    },
+    async onSuccess(result) {
+      sent.current = null;
+      await Promise.all(
+        changes.map((read) => queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] === read })),
+      );
+      onDone?.(result);
+    },
+  });
+}
+
+/** Returns what tells two inputs apart: JSON has no big numbers, and of a file nothing. */
+function sameAs(value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}n`;
+  return value instanceof File ? [value.name, value.size, value.lastModified] : value;
+}

@@ -1,0 +1,208 @@
+/** Who is logged in, in which entity, with which rights; the end of the session in every tab. */
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
+import type { ConsoleSession, OperationName } from '../../api/client.ts';
+import type { Right } from '../../domain/accounts/rights.ts';
+import { api, BACKGROUND, operationOf, Refusal, showEntity } from './api.ts';
+import { IdleWarning } from './idle.tsx';
+import { Login } from './login.tsx';
+
+/** Ends or blocks the tab if a call found that its session is gone, or acts in another entity by now. */
+function heed(error: unknown): void {
+  if (!(error instanceof Refusal)) return;
+  if (error.http === 401) gate.end();
+  if (error.http === 409 && error.status === 'other_entity') gate.block();
+}
+
+export const queries = new QueryClient({
+  queryCache: new QueryCache({ onError: heed }),
+  mutationCache: new MutationCache({ onError: heed }),
+  defaultOptions: {
+    // The client retries what may be sent again, and says that it waits.
+    queries: { retry: false, refetchOnWindowFocus: false, staleTime: 5_000 },
+    mutations: { retry: false },
+  },
+});
+
+/** What is missing for an operation: rights and a role. Empty if the person may call it. */
+export type Missing = readonly string[];
+
+type SessionValue = {
+  session: ConsoleSession;
+  /** Returns what the person lacks for the operation. */
+  missingFor: (operation: OperationName) => Missing;
+  may: (operation: OperationName) => boolean;
+  switchTo: (entity: string) => Promise<void>;
+  logOut: () => Promise<void>;
+};
+
+const Context = createContext<SessionValue | null>(null);
+
+export function useSession(): SessionValue {
+  const value = useContext(Context);
+  if (!value) throw new Error('a part that needs a session is used outside of one');
+  return value;
+}
+
+/** Lets the tabs of a browser hear that a session ended or began. */
+const tabs = new BroadcastChannel('millrace-session');
+type Word = 'ended' | 'begun';
+const say = (word: Word): void => tabs.postMessage(word);
+
+type State =
+  | { kind: 'loading' }
+  | { kind: 'login'; isOver: boolean }
+  | { kind: 'failed'; refusal: Refusal }
+  | { kind: 'blocked' }
+  | { kind: 'in'; session: ConsoleSession };
+
+/** What a call can do with this tab's gate. */
+const gate = { end() {}, block() {} };
+
+/** Shows the login, or what needs a session. */
+export function SessionGate({ children }: { children: ReactNode }) {
+  const [state, setState] = useState<State>({ kind: 'loading' });
+  const load = async (): Promise<void> => {
+    try {
+      begin(await api.viewSession());
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      setState(error.http === 401 ? { kind: 'login', isOver: false } : { kind: 'failed', refusal: error });
+    }
+  };
+  const begin = (session: ConsoleSession): void => {
+    showEntity(session.entity.identifier);
+    setState({ kind: 'in', session });
+  };
+  const end = (isOver: boolean): void => {
+    showEntity(null);
+    queries.clear();
+    setState({ kind: 'login', isOver });
+  };
+  useEffect(() => {
+    void load();
+    gate.end = () => {
+      end(true);
+      say('ended');
+    };
+    gate.block = () => setState({ kind: 'blocked' });
+    const heard = ({ data }: MessageEvent<Word>): void => {
+      if (data === 'ended') end(true);
+      else void load();
+    };
+    tabs.addEventListener('message', heard);
+    return () => tabs.removeEventListener('message', heard);
+  }, []);
+  if (state.kind === 'loading')
+    return (
+      <p className="sr" role="status">
+        Loading
+      </p>
+    );
+  if (state.kind === 'failed') return <Unreachable refusal={state.refusal} retry={() => void load()} />;
+  if (state.kind === 'blocked') return <OtherEntity />;
+  if (state.kind === 'login') {
+    return (
+      <Login
+        isOver={state.isOver}
+        onSession={(session) => {
+          begin(session);
+          say('begun');
+        }}
+      />
+    );
+  }
+  return (
+    <SessionProvider
+      session={state.session}
+      onSession={begin}
+      onEnd={() => {
+        end(false);
+        say('ended');
+      }}
+    >
+      {children}
+    </SessionProvider>
+  );
+}
+
+function SessionProvider({
+  session,
+  onSession,
+  onEnd,
+  children,
+}: {
+  session: ConsoleSession;
+  onSession: (session: ConsoleSession) => void;
+  onEnd: () => void;
+  children: ReactNode;
+}) {
+  const value = useMemo((): SessionValue => {
+    const missingFor = (operation: OperationName): Missing => missingOf(session, operation);
+    return {
+      session,
+      missingFor,
+      may: (operation) => missingFor(operation).length === 0,
+      async switchTo(entity) {
+        const switched = await api.switchSession({ body: { entity } });
+        queries.clear();
+        onSession(switched);
+      },
+      async logOut() {
+        await api.endSession();
+        onEnd();
+      },
+    };
+  }, [session, onSession, onEnd]);
+  return (
+    <Context.Provider value={value}>
+      {children}
+      <IdleWarning
+        session={session}
+        ask={() => api.viewSession({}, BACKGROUND)}
+        extend={() => api.viewSession()}
+        onEnd={gate.end}
+      />
+    </Context.Provider>
+  );
+}
+
+/** Returns rights and the role that the session lacks for the operation. */
+export function missingOf(session: ConsoleSession, operation: OperationName): Missing {
+  const { rights, role } = operationOf(operation);
+  const lacked: string[] = rights.filter((right: Right) => !session.enable[right]);
+  const hasRole = role === undefined || role === 'person' || session.superadmin || (role === 'admin' && session.admin);
+  return hasRole ? lacked : [...lacked, role];
+}
+
+function Unreachable({ refusal, retry }: { refusal: Refusal; retry: () => void }) {
+  return (
+    <main className="login">
+      <section className="panel">
+        <div className="body">
+          <h1>Millrace does not answer</h1>
+          <p className="second">{refusal.message}</p>
+          <button type="button" className="btn main" onClick={retry}>
+            Try again
+          </button>
+        </div>
+      </section>
+    </main>
+  );
+}
+
+function OtherEntity() {
+  return (
+    <main className="login">
+      <section className="panel">
+        <div className="body">
+          <h1>Another tab has switched the entity</h1>
+          <p className="second">This tab shows the one before. Nothing of it was sent to the other entity.</p>
+          <button type="button" className="btn main" onClick={() => location.assign('/console/')}>
+            Show the entity of the session
+          </button>
+        </div>
+      </section>
+    </main>
+  );
+}
