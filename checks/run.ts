@@ -31,7 +31,7 @@ try {
 
 /** Returns the names of the checks that failed. */
 async function runAll(): Promise<string[]> {
-  const codeFiles = (await projectFiles('.')).filter((file) => file.endsWith('.ts')).length;
+  const codeFiles = (await projectFiles('.')).filter((file) => /\.tsx?$/.test(file)).length;
   const failed: string[] = [];
   for (const check of CHECKS) {
     const began = performance.now();

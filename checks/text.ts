@@ -6,10 +6,10 @@ import { projectFiles } from './project-files.ts';
 
 type LineRule = { rule: string; files: RegExp; pattern: RegExp; message: string };
 
-const PRODUCT = 'activities|api|bench|checks|cli|connectors|domain|runtime|server|store|temporal|workflows';
-const PRODUCT_CODE = new RegExp(String.raw`^(?:${PRODUCT})/.*\.ts$`);
+const PRODUCT = 'activities|api|bench|checks|cli|connectors|domain|runtime|server|store|temporal|web|workflows';
+const PRODUCT_CODE = new RegExp(String.raw`^(?:${PRODUCT})/.*\.tsx?$`);
 const RETIRED_WORDS_FILES = new RegExp(
-  String.raw`^(?!checks/text\.ts$|docs/benchmarks\.md$)(?:(?:${PRODUCT})/.*\.ts|(?:docs/.*|README|SECURITY)\.md)$`,
+  String.raw`^(?!checks/text\.ts$|docs/benchmarks\.md$)(?:(?:${PRODUCT})/.*\.tsx?|(?:docs/.*|README|SECURITY)\.md)$`,
 );
 
 /** Texts that the API or a figure's name fixes. */
@@ -38,7 +38,7 @@ const LINE_RULES: LineRule[] = [
   },
   {
     rule: 'comment-length',
-    files: /\.(?:ts|js|mjs)$/,
+    files: /\.(?:tsx?|js|mjs)$/,
     pattern: /^(?=.{121})\s*(?:\/\/|\/\*|\*)(?! oxlint-disable)/u,
     message: 'a comment longer than 120 characters',
   },
@@ -56,7 +56,7 @@ const LINE_RULES: LineRule[] = [
   },
   {
     rule: 'line-length',
-    files: /\.(?:ts|js|mjs)$/,
+    files: /\.(?:tsx?|js|mjs)$/,
     pattern: /^.{161}/u,
     message: 'longer than 160 characters: break the text or the statement (the formatter breaks code, but no literals)',
   },

@@ -1,5 +1,7 @@
 /** Check by the TypeScript compiler. */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Check, Finding } from './check.ts';
 import { runTool } from './run-tool.ts';
 
@@ -19,6 +21,8 @@ const CODES: Record<string, string[]> = {
   erasableSyntaxOnly: ['TS1294'],
 };
 /** Options that allow, or say how to run. */
+/** Code of browsers, with types of its own. */
+const PAGES = 'web';
 const NO_RULES = ['allowImportingTsExtensions', 'noEmit', 'skipLibCheck', 'resolveJsonModule'];
 
 export const typescript: Check = {
@@ -32,14 +36,18 @@ export const typescript: Check = {
   },
 
   async run(root) {
-    const lines = (await runTool('tsc', ['--noEmit', '--pretty', 'false', '--listFiles'], root)).split('\n');
+    const projects = existsSync(join(root, PAGES)) ? ['.', PAGES] : ['.'];
+    const outputs = await Promise.all(
+      projects.map((project) => runTool('tsc', ['--noEmit', '--pretty', 'false', '--listFiles', '-p', project], root)),
+    );
+    const lines = outputs.flatMap((output) => output.split('\n'));
     const findings = lines.flatMap((line): Finding[] => {
       const { file, line: at, rule, message } = DIAGNOSTIC.exec(line)?.groups ?? {};
       return file && rule && message ? [{ rule, file, line: Number(at), message }] : [];
     });
     const isWithoutPlace = lines.find((line) => /^error TS\d+/.test(line));
     if (isWithoutPlace) throw new Error(isWithoutPlace);
-    const files = lines.filter((line) => line.endsWith('.ts') && !line.includes('/node_modules/'));
-    return { findings, filesLookedAt: files.length };
+    const files = new Set(lines.filter((line) => /\.tsx?$/.test(line) && !line.includes('/node_modules/')));
+    return { findings, filesLookedAt: files.size };
   },
 };

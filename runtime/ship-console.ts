@@ -1,4 +1,4 @@
 import { shipConsole } from './console-build.ts';
 
 /** Builds the console into `web/built`: `npm run console`. */
-console.log(`console: built into ${await shipConsole()}`);
+process.stdout.write(`console: built into ${await shipConsole()}\n`);

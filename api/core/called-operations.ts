@@ -118,7 +118,7 @@ listDataExporters GET /api/data_exporters token rights=sor_manage,usage_analytic
 listDeletionLists GET /api/data_exporters/:exporter_id/deletion_lists token rights=sor_manage,usage_analytics_view
 listDeviceEvents GET /api/apps/:app_identifier/devices/:device_identifier/events token rights=usage_analytics_view audited=true
 listDevices GET /api/apps/:app_identifier/devices token rights=usage_analytics_view audited=true
-listEntities GET /api/entities token role=superadmin
+listEntities GET /api/entities token audited=true role=superadmin
 listEventDefinitions GET /api/apps/:app_identifier/event_definitions token rights=usage_analytics_view
 listEvents GET /api/apps/:app_identifier/events token rights=usage_analytics_view audited=true
 listExportRuns GET /api/data_exporters/:exporter_id/runs token rights=sor_manage,usage_analytics_view
@@ -153,7 +153,7 @@ listStreams GET /api/connections/:connection_id/streams token rights=sor_manage 
 listSyncErrors GET /api/syncs/:sync_id/runs/:run_id/errors token rights=sor_manage audited=true
 listSyncRuns GET /api/syncs/:sync_id/runs token rights=sor_manage
 listSyncs GET /api/syncs token rights=sor_manage
-listSystemsOfRecords GET /api/system_of_records token rights=sor_manage
+listSystemsOfRecords GET /api/system_of_records token rights=sor_manage audited=true
 listUserEvents GET /api/users/:user_id/events token rights=usage_analytics_view audited=true
 listUserTokenKeys GET /api/apps/:app_identifier/user_token_keys token rights=gdpr_data_manage audited=true
 listUsers GET /api/users token role=admin
@@ -252,7 +252,7 @@ viewDataExporterPolicy GET /api/data_exporters/:exporter_id/policy token rights=
 viewDeletionRequest GET /api/gdpr_request/delete token rights=gdpr_data_manage audited=true
 viewDevice GET /api/apps/:app_identifier/devices/:device_identifier token rights=usage_analytics_view audited=true
 viewDryRunSample GET /api/syncs/:sync_id/runs/:run_id/sample token rights=sor_manage audited=true
-viewEntity GET /api/entities/:entity_id token role=superadmin
+viewEntity GET /api/entities/:entity_id token audited=true role=superadmin
 viewExport GET /api/data_exporters/:exporter_id/exports/:export_identifier token rights=sor_manage,usage_analytics_view bare=true
 viewExportRun GET /api/data_exporters/:exporter_id/runs/:run_id token rights=sor_manage,usage_analytics_view
 viewFeedRequest GET /api/attribute_values/feeds/:request_id token rights=sor_manage
@@ -272,7 +272,7 @@ viewSend GET /api/transac/:request_id token rights=campaign_view
 viewSession GET /api/session token role=person
 viewSync GET /api/syncs/:sync_id token rights=sor_manage
 viewSyncRun GET /api/syncs/:sync_id/runs/:run_id token rights=sor_manage
-viewSystemOfRecord GET /api/system_of_records/:sor_identifier token rights=sor_manage
+viewSystemOfRecord GET /api/system_of_records/:sor_identifier token rights=sor_manage audited=true
 viewUser GET /api/users/:user_id token role=admin
 viewWalletLanguages GET /api/apps/:app_identifier/data_wallet/settings token rights=gdpr_data_manage
 withdrawInvitation DELETE /api/invitations/:invitation_id token audited=true role=admin

@@ -8,7 +8,7 @@ import {
   type UseQueryResult,
 } from '@tanstack/react-query';
 import { useRef } from 'react';
-import { api, BACKGROUND, type Client, type OperationName, operationOf, Refusal } from './api.ts';
+import { api, BACKGROUND, type Client, type OperationName, operationOf, type Refusal } from './api.ts';
 import { queries, useSession } from './session.tsx';
 
 type Calls = Pick<Client, OperationName>;

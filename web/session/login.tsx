@@ -2,6 +2,7 @@
 import { type FormEvent, useState } from 'react';
 import type { ConsoleSession } from '../../api/client.ts';
 import { Icon } from '../parts/icon.tsx';
+import { textOf } from '../parts/text-of.ts';
 import { api, Refusal } from './api.ts';
 
 export function Login({ isOver, onSession }: { isOver: boolean; onSession: (session: ConsoleSession) => void }) {
@@ -9,10 +10,10 @@ export function Login({ isOver, onSession }: { isOver: boolean; onSession: (sess
   const [isSending, setSending] = useState(false);
   const logIn = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
+    const form = event.currentTarget;
     setSending(true);
     try {
-      onSession(await api.openSession({ body: { email: text(form, 'email'), password: text(form, 'password') } }));
+      onSession(await api.openSession({ body: { email: textOf(form, 'email'), password: textOf(form, 'password') } }));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       setRefusal(error);
@@ -84,9 +85,4 @@ export function Wave() {
       />
     </svg>
   );
-}
-
-function text(form: FormData, name: string): string {
-  const value = form.get(name);
-  return typeof value === 'string' ? value : '';
 }

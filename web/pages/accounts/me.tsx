@@ -1,6 +1,7 @@
 /** The person's own settings: password, theme, zone and keys. */
 import { type FormEvent, useId } from 'react';
 import { Refused } from '../../parts/refusal.tsx';
+import { textOf } from '../../parts/text-of.ts';
 import { useAction } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 import { changeSettings, type Theme, THEMES, useSettings } from '../../session/settings.ts';
@@ -25,8 +26,7 @@ function Password() {
   const send = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = event.currentTarget;
-    const given = new FormData(form);
-    const body = { password: String(given.get('password')), new_password: String(given.get('new_password')) };
+    const body = { password: textOf(form, 'password'), new_password: textOf(form, 'new_password') };
     change.mutate({ body }, { onSuccess: () => form.reset() });
   };
   return (
