@@ -68,7 +68,7 @@ const RESETS = -1;
 /** Owner of mails about internal errors. */
 export const TO_OPERATOR = -2;
 
-/** Returns whose place a mail takes: its entity's. Password resets belong to no entity, and share one place. */
+/** Returns the entity whose slot a mail takes. Password resets belong to no entity, and share one slot. */
 export function ownerOf(mailed: Mailed): number {
   return 'entityId' in mailed ? mailed.entityId : RESETS;
 }

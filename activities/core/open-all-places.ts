@@ -21,7 +21,7 @@ type Places = Pick<
   | 'takeDeliverySlot'
 >;
 
-/** Opens the places that the steps of a process share, once a process; `cpuShare`: also that of its server. */
+/** Opens the semaphores that the steps of a process share. Call it once a process; `cpuShare`: that of its server. */
 export function openAllPlaces(cpuShare?: CpuShare): Places {
   return {
     takeImportSlot: openPlaces('imports', cpuShare),

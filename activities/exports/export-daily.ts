@@ -65,7 +65,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
   },
 
   /**
-   * Null once no transaction writes into the window any more; else when to look again. A backfill takes what is there.
+   * Returns when to look again; null once no transaction can write into the window. A backfill exports what there is.
    */
   async windowClosed({ entityId, jobId }: JobClaim): Promise<RetryAfter | null> {
     const run = await findExportRunById(deps.db, entityId, jobId);
@@ -74,7 +74,7 @@ export const exportDailySteps = (deps: Dependencies) => ({
     return openMs > 0 ? { againInMs: openMs } : null;
   },
 
-  /** Writes what is left, and ends the run; null where nothing is left to do. */
+  /** Writes the rest of the run, and ends it. Returns when to retry; null if it is over. */
   exportFiles: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
 
   /** Ends a run without files and starts the one that waits for it. Returns whether there are alerts to send. */
@@ -160,7 +160,7 @@ async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryA
   const key = await beginAttempt(deps, claim);
   const job = key && (await findExportJob(deps, claim));
   if (!job) return null;
-  // A process that drains still ends its file.
+  // A draining process still finishes its file.
   const scope = openStepScope(() => isAttemptCurrent(deps.db, key));
   let open: OpenBucket | null = null;
   try {
@@ -201,13 +201,14 @@ async function afterError(
   );
 }
 
-/** An attempt that Temporal had given up may have woken, and taken the run: then it is taken back from there. */
+/** Returns when to retry if an attempt that Temporal had given up has taken the run: this one then takes it back. */
 async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return (await findExportJob(deps, claim))?.run.state === 'running' ? { againInMs: 1_000 } : null;
 }
 
 /**
- * Makes the run this attempt's, and its records where there are none; null where it has ended or is another workflow's.
+ * Begins an attempt at the run, and makes missing records. Returns null if the run has ended or another workflow has
+ * it.
  */
 async function beginAttempt(deps: Dependencies, claim: JobClaim): Promise<AttemptKey | null> {
   const { entityId, jobId, generation } = claim;
@@ -268,7 +269,7 @@ async function lookForLateRows(deps: Dependencies, attempt: Attempt): Promise<vo
   const ids = await listLastWindows(deps.db, run.entityId, run.exporterId, { before: run.window.end, limit: WINDOWS });
   for (const id of ids) {
     const earlier = await findExportRunById(deps.db, run.entityId, id);
-    // The window that this run exports again is whole now.
+    // This run exports the window again, so it is complete.
     if (earlier && !isSameWindow(earlier, run)) await lookAtRun(deps, attempt, earlier);
   }
 }

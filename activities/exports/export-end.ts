@@ -20,8 +20,8 @@ export type ExportEnd = {
 };
 
 /**
- * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the
- * exporter is paused if they are too many, and the alert is recorded. False if the run was another's, or over.
+ * Ends a run. The same transaction moves the cursor, counts scheduled failures in a row, pauses the exporter after too
+ * many, and records the alert. Returns false if another workflow has the run, or it has ended.
  */
 export async function endExportRun(
   deps: Dependencies,

@@ -41,7 +41,7 @@ export async function publish(deps: Dependencies, { run, exporter, bucket, defin
   const manifest = await makeManifest(deps, { ...run, attempt: key.attempt }, exporter.identifier);
   const published = { key: manifestKey(definition.folder), body: manifestBody(manifest) };
   deps.boundary('export: before the manifest');
-  // As late as possible: an attempt that follows a cancel or another attempt puts nothing.
+  // Checked as late as possible: an attempt after a cancel, or an older attempt, must put nothing.
   await writeHeld(deps, key, async () => {});
   await bucket.put(published.key, published.body, 'application/json');
   deps.boundary('export: after the manifest');
@@ -58,12 +58,12 @@ export async function publish(deps: Dependencies, { run, exporter, bucket, defin
   });
 }
 
-/** As it lies in the bucket. */
+/** Returns the manifest as the bucket stores it. */
 function manifestBody(manifest: ExportManifest): Buffer {
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Returns a signed list of the files that a run wrote. Its definition is known, and all of it is written. */
+/** Returns a signed list of the files that a run wrote. Call it once all of them are written. */
 async function makeManifest(
   { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>,
   run: ExportRun,
@@ -133,7 +133,7 @@ export async function cleanRunsBefore(
     const earlier = await findExportRunById(deps.db, run.entityId, id);
     if (!earlier?.definition) continue;
     const job = { run: earlier, definition: earlier.definition, exporter };
-    // Nothing of another run's can be unfinished: this one is the only one that runs.
+    // Only this run is running, so no other can have unfinished uploads.
     if (isSameBucket(job.definition, exporter)) {
       await bucket.abortUnfinished(job.definition.folder);
       await cleanRun(deps, job, bucket);
@@ -170,9 +170,8 @@ function nullWhereRefused(error: unknown): null {
 }
 
 /**
- * Removes the files of a run's folder that its manifest does not name. Files of later runs stay: they are in folders of
- * higher numbers. Files that count by our own notes stay, too: a reader of the bucket may have moved or damaged the
- * manifest.
+ * Removes files of a run's folder that its manifest does not name. Keeps those of later runs (in folders of higher
+ * numbers), and those that our records name: a reader of the bucket may have moved the manifest.
  */
 async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket): Promise<void> {
   const { folder } = job.definition;
@@ -186,7 +185,10 @@ async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket):
   if (old.length > 0) await bucket.delete(old);
 }
 
-/** A run that ended between its manifest and its end has not taken the place of what was there before. */
+/**
+ * Restores the manifest of the last finished run if an unfinished run has replaced it; deletes it if there is no such
+ * run.
+ */
 async function takeManifestBack(
   deps: Dependencies,
   { run, exporter, definition }: Cleaned,
@@ -209,7 +211,7 @@ async function keysNamed(bucket: ExportBucket, folder: string): Promise<Set<stri
   return new Set(manifest?.types.flatMap(({ files }) => files.map(({ key }) => key)));
 }
 
-/** Returns the keys of the last finished run of the folder, up to this one. */
+/** Returns the keys of the files of the folder's last finished run, up to this one. */
 async function keysThatCount(deps: Dependencies, { run }: Cleaned): Promise<string[]> {
   const id = run.state === 'finished' ? run.id : await findFinishedBefore(deps.db, run);
   return id === null ? [] : (await listExportFiles(deps.db, run.entityId, [id])).map(({ key }) => key);

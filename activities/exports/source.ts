@@ -23,7 +23,7 @@ export async function scopeOf(db: Queryable, { entityId, definition, window }: E
   };
 }
 
-/** Two, by turns: while one gives a slice, the other makes the next one ready. */
+/** Two sessions in turn: while one reads a slice, the other prepares the next one. */
 export type SliceSessions = readonly [ExportSession, ExportSession];
 
 /** Number of pieces of the next slice that are fetched while this one is consumed. */
@@ -31,7 +31,7 @@ const PIECES_AHEAD = 64;
 
 type OpenSlice = { stream: Readable; rows: () => number; next: ExportCheckpoint };
 
-/** The rows of a type as their bytes, slice by slice. */
+/** Yields the rows of a type as bytes, slice by slice. */
 export async function* readSlices(
   sessions: SliceSessions,
   type: ExportDataType,
@@ -62,7 +62,7 @@ export async function* readSlices(
   }
 }
 
-/** Begins at once. */
+/** Begins to read at once. */
 function openSlice(session: ExportSession, { statement, next }: Slice): OpenSlice {
   const { bytes, rows } = copyOut(session, statement);
   const stream = Readable.from(bytes, { highWaterMark: PIECES_AHEAD });

@@ -42,7 +42,7 @@ export async function writeType(deps: Dependencies, attempt: Attempt, found: Exp
   if (isReadAtOnce(found.dataType, scope)) {
     const record = found.expected === null ? found : await restarted();
     await holdSnapshot(session);
-    // A snapshot is one session's.
+    // A snapshot belongs to one session.
     await writeRest(deps, { ...attempt, sessions: [session, session] }, record, scope);
     await letSnapshotGo(session);
   } else {
@@ -53,8 +53,8 @@ export async function writeType(deps: Dependencies, attempt: Attempt, found: Exp
 }
 
 /**
- * Rows that never change are as many as were counted, but for those of erased people. Otherwise the table was written
- * anew while it was read (CLUSTER, VACUUM FULL, a restored dump), and places in it were no longer what they had been.
+ * Rows that never change must be as many as were counted, without those of erased people. Otherwise the table was
+ * rewritten while it was read (CLUSTER, VACUUM FULL, a restored dump), and positions in it have changed.
  */
 async function isWhole(
   { db }: Dependencies,
@@ -68,7 +68,7 @@ async function isWhole(
   return rows >= expected! ? rows === expected : rows >= (await countExpected(session, dataType, scope));
 }
 
-/** A file may still be on its way to the bucket while the next one is read. */
+/** A file may still be uploading while the next one is read. */
 async function writeRest(
   deps: Dependencies,
   attempt: Attempt,
@@ -121,7 +121,7 @@ async function writeFiles(
       const before = recorded;
       last = part.written;
       recorded = before.then(() => recordFile(deps, attempt, file, part));
-      recorded.catch((error: unknown) => attempt.scope.end(error)); // nothing of it is waited for any more
+      recorded.catch((error: unknown) => attempt.scope.end(error)); // no upload is awaited any more
       await part.read;
       await before;
     }
@@ -133,7 +133,7 @@ async function writeFiles(
 
 type FileName = { dataType: ExportDataType; part: number; key: string };
 
-/** In the order of the files, since reading goes on behind the last one that is recorded. */
+/** In the order of the files: an attempt continues behind the last recorded one. */
 async function recordFile(
   deps: Dependencies,
   { key }: Attempt,
@@ -171,15 +171,15 @@ function partRules({ definition, secrets }: Attempt, type: ExportDataType): Part
 }
 
 /**
- * A row group ends with the row that reaches one of these: it is held in memory as a whole, and encoded in one go, a
- * quarter of a second in which nothing else runs. An empty field weighs as much as eight characters.
+ * Limits of a row group: it is in memory as a whole, and encoding it blocks the process for a quarter of a second. An
+ * empty field counts as eight characters.
  */
 const GROUP_ROWS = 50_000;
 const GROUP_WEIGHT = 4 * 1024 ** 2;
 const FIELD_WEIGHT = 8;
 
 type Value = string | number | bigint | boolean | string[] | null;
-/** By COPY's CSV: nothing is null, nothing between quotes an empty text. */
+/** In COPY's CSV an unquoted empty field is null, a quoted one an empty text. */
 type Fields = (string | null)[];
 
 const UTC_MILLISECONDS = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const;
@@ -194,7 +194,7 @@ const LIST_OF_STRINGS: SchemaElement[] = [
 
 type Kind = { element: Omit<SchemaElement, 'name'>; below?: SchemaElement[]; read: (text: string) => Value };
 
-/** How each kind of column stands in a file, and how its text is read. */
+/** Parquet type of each kind of column, and how its text is read. */
 const KINDS: Record<ExportColumnKind, Kind> = {
   string: { element: STRING, read: (text) => text },
   boolean: { element: { type: 'BOOLEAN' }, read: (text) => text === 'true' },
@@ -212,7 +212,9 @@ const KINDS: Record<ExportColumnKind, Kind> = {
   },
 };
 
-/** Makes a Parquet file, compressed by Snappy, of a type's rows as CSV without a header; row group by row group. */
+/**
+ * Encodes a type's rows (CSV without a header) as a Parquet file, compressed by Snappy, one row group after another.
+ */
 export async function* parquetOf(type: ExportDataType, csv: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const bytes = new ByteWriter();
   const file = new ParquetWriter({ writer: bytes, schema: schemaOf(type), createdBy: 'millrace' });
@@ -262,7 +264,7 @@ async function* rowGroups(type: ExportDataType, csv: AsyncIterable<Uint8Array>):
   if (rows > 0) yield columns;
 }
 
-/** Returns what the row weighs. */
+/** Adds a row, and returns its weight. */
 function addRow(columns: Columns, fields: Fields): number {
   let weight = 0;
   for (const [at, { read, data }] of columns.entries()) {
@@ -279,7 +281,7 @@ function records(csv: AsyncIterable<Uint8Array>): AsyncIterable<Fields> {
     skip_empty_lines: false,
     cast: (text, { quoting }) => (text === '' && !quoting ? null : text),
   });
-  // The parser throws where the records are taken.
+  // The parser throws as its records are read.
   pipeline(csv, parser).catch(() => {});
   return parser as AsyncIterable<Fields>;
 }
@@ -293,7 +295,7 @@ const GZIP = { level: 1, chunkSize: CHUNK_BYTES, memLevel: 9 };
 type PartRules = {
   /** Beginning of each file. */
   header: Buffer | null;
-  /** It ends with the slice that reaches this, before compression. */
+  /** Size before compression at which a file ends, with its current slice. */
   partBytes: number;
   /** Encodes the rows' bytes into a format that is compressed by itself; null: gzip. */
   encode: ((bytes: AsyncIterable<Buffer>) => AsyncIterable<Uint8Array>) | null;
@@ -323,7 +325,7 @@ function startPart(slices: SliceReader, rules: PartRules, upload: Upload, signal
   const { promise: read, resolve, reject } = Promise.withResolvers<PartRead>();
   const written = writePart(readPart(slices, rules, resolve), rules, upload, signal);
   written.catch(reject);
-  read.catch(() => {}); // `written` tells it, too
+  read.catch(() => {}); // `written` rejects, too
   return { read, written };
 }
 
@@ -358,13 +360,13 @@ async function writePart(
   };
 }
 
-/** Header and slices in pieces of one size; tells what was read when all of it was taken. */
+/** Yields header and slices in pieces of one size; reports what was read once all of it is consumed. */
 async function* readPart(
   slices: SliceReader,
   { header, partBytes, encode }: PartRules,
   tell: (read: PartRead) => void,
 ): AsyncGenerator<Buffer> {
-  // gzip has done with a chunk when it asks for the next.
+  // gzip no longer needs a chunk once it asks for the next.
   const chunker = new Chunker(encode === null);
   if (header) yield* chunker.add(header);
   let rows = 0;
@@ -407,7 +409,7 @@ class Chunker {
   }
 }
 
-/** Counts and hashes what passes. */
+/** Passes bytes on, and counts and hashes them. */
 class Meter {
   #bytes = 0;
   readonly #hash = createHash('sha256');

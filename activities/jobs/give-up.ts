@@ -24,7 +24,7 @@ import type { RunSyncSteps } from '../syncs/run-sync.ts';
 type GiveUp = (deps: Dependencies, key: JobClaim, reason: string) => Promise<unknown>;
 
 const STATUS = '500';
-/** How many rows that are left of a send one statement deletes. */
+/** Number of a send's remaining rows that one statement deletes. */
 const DELETED_AT_ONCE = 20_000;
 
 const GIVE_UP: Record<JobKind, GiveUp> = {
@@ -73,7 +73,7 @@ async function giveUpFile(deps: Dependencies, key: JobClaim, message: string): P
   await deleteNotedFiles(deps, key.entityId, `files/${key.identifier}/`);
 }
 
-/** Archives that were written stay; of the one that was being written nothing does. */
+/** Keeps written archives, and deletes the unfinished one. */
 async function giveUpAccess(deps: Dependencies, key: JobClaim, reason: string): Promise<void> {
   await write(deps.db, async (tx) => {
     await updateGivenUp(tx, key, reason);

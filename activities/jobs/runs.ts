@@ -28,8 +28,8 @@ type Owner = {
 type Failure = Run['failure'];
 
 /**
- * Makes a run this workflow run's. Null if it is another's, has ended, or has to wait for another run of its owner.
- * `first` is done in the same transaction, before the claim.
+ * Claims a run for this workflow run; null if another has it, it has ended, or an earlier run of its owner must end
+ * first. `first` runs in the same transaction, before the claim.
  */
 export async function claimRun<R extends Run, O>(
   deps: Dependencies,
@@ -50,9 +50,9 @@ const MAX_CHARS = 2_000;
 
 /** Differences between kinds of runs when an outside system refuses. */
 type Refused<R extends Run> = {
-  /** The tries that failed before this one; none if the run has made progress since. */
+  /** Returns the failed tries before this one; none if the run has made progress since. */
   before?(run: R): Parameters<typeof nextTry>[1];
-  /** How often a final refusal is tried in all; default 1. */
+  /** Number of tries, in all, of a final refusal; default 1. */
   finalTries?: number;
   /** Commits more with the wait. */
   alongside?(tx: Tx, run: R): Promise<void>;
@@ -61,8 +61,8 @@ type Refused<R extends Run> = {
 };
 
 /**
- * Returns how long a run waits before its next try; null if it has ended, or ends as failed now, with the reason for
- * its owner. `secrets` are taken out of the text, should the outside system have quoted one.
+ * Returns the wait before a run's next try; null if it has ended, or ends as failed now, with a reason for its owner.
+ * Removes `secrets` from the reason, which may quote the outside system.
  */
 export async function waitOrFail<R extends Run, O>(
   deps: Dependencies,
@@ -88,8 +88,8 @@ export async function waitOrFail<R extends Run, O>(
 }
 
 /**
- * Ends a run as finished, or as failed for a reason in words for its owner. `settle` updates the owner in the same
- * transaction, and returns the alert to send. Returns null if the run was another workflow's, or had ended.
+ * Ends a run as finished, or as failed for a reason that its owner reads. `settle` updates the owner in the same
+ * transaction, and returns the alert to send. Returns null if another workflow has the run, or it has ended.
  */
 export async function endRun<R extends Run, O>(
   deps: Pick<Dependencies, 'db' | 'boundary'>,

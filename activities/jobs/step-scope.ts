@@ -7,8 +7,8 @@ const LOOK_EVERY_MS = 1_000;
 export type StepScope = ReturnType<typeof openStepScope>;
 
 /**
- * Ends what a step has begun outside once its run is canceled or taken over, Temporal gives the step up, or one of
- * `signals` aborts. It looks each second, and does `work` then.
+ * Aborts a step's work outside once its run is canceled or taken over, Temporal gives the step up, or one of `signals`
+ * aborts. It checks every second, and calls `work` then.
  */
 export function openStepScope(isCurrent: () => Promise<boolean>, signals: AbortSignal[] = [], work = async () => {}) {
   const gone = new AbortController();

@@ -44,7 +44,7 @@ import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { settleRunsOf } from '../syncs/deliver.ts';
 
-/** A row younger than this is left to the request that is just starting its workflow. */
+/** Age below which a row is left to the request that is starting its workflow. */
 export const GRACE_SECONDS = 5;
 
 /** How long a canceled run is left to its own step, which counts its last batch within seconds. */
@@ -53,7 +53,7 @@ const CANCELED_SECONDS = 15;
 /** How long after a merge the sweep adds its customers; merges in a row count together, up to ten times that. */
 const PENDING_SECONDS = 30;
 
-/** A pinned file gets its row within the same request; no request lasts this long. */
+/** Age from which a pinned file without a row is deleted: no request lasts this long. */
 const ORPHANED_AFTER_MS = DAY_MS;
 
 /** How long one sweep folds counts and deletes data of SDKs; the next one continues, so that other steps can begin. */
@@ -61,7 +61,7 @@ const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
 
-/** A listing of the file areas goes through all that is kept in them: so often a process makes one. */
+/** How often a process lists the file areas, which reads the names of all files. */
 const ORPHANS_EVERY_MS = HOUR_MS;
 
 export const sweepSteps = (
@@ -106,7 +106,7 @@ export const sweepSteps = (
     for (const entityId of await listEntitiesToCount(db)) await startReports(temporal, entityId);
   },
 
-  /** Makes Temporal's Schedules what the rows of syncs and exporters say. */
+  /** Creates, changes and deletes Temporal's Schedules according to the rows of syncs and exporters. */
   repairSchedules: (): Promise<void> => repairSchedules({ db, temporal, boundary }),
 
   /** Adds the customers of merges. A request for profiles that comes first adds them itself. */
@@ -118,8 +118,8 @@ export const sweepSteps = (
   },
 
   /**
-   * Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. A part that
-   * fails, for example at a file that can't be deleted, holds up no other; the step fails once all were tried.
+   * Enforces retention: jobs and errors of over a week, dead tokens, remains of deleted objects. Tries all parts even
+   * if one fails, for example at a file that can't be deleted; then the step fails.
    */
   deleteExpired: (): Promise<void> =>
     doAll([
@@ -157,8 +157,8 @@ export const sweepSteps = (
 });
 
 /**
- * Ends canceled campaigns and runs of syncs that no step ends, and counts the last batches of these runs. One that
- * fails holds up no other.
+ * Ends canceled campaigns and runs of syncs that no step ends, and counts the last batches of these runs. A failure of
+ * one does not delay the others.
  */
 async function endCanceled({
   db,
@@ -206,7 +206,7 @@ async function deleteExpiredImports({ db, boundary }: Cleared): Promise<void> {
   }
 }
 
-/** Jobs of files whose links have expired. */
+/** Deletes jobs of files whose links have expired. */
 async function deleteExpiredFiles({ db, boundary }: Cleared): Promise<void> {
   for (const expired of await listExpiredFiles(db)) {
     await write(db, (tx) => deleteFileJob(tx, expired));
@@ -215,7 +215,7 @@ async function deleteExpiredFiles({ db, boundary }: Cleared): Promise<void> {
 }
 
 /**
- * Files that a transaction let go of, and whose deletion was cut off. One that can't be deleted now keeps none of the
+ * Deletes files that a transaction noted for deletion and whose deletion was interrupted. A failure does not delay the
  * others.
  */
 async function deleteFilesOfNoRow({ log, ...deps }: Cleared & Pick<Dependencies, 'log'>): Promise<void> {
@@ -227,8 +227,8 @@ async function deleteFilesOfNoRow({ log, ...deps }: Cleared & Pick<Dependencies,
 }
 
 /**
- * Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as
- * they were put.
+ * Deletes files without a row: uploads whose request died before its import was written, and archives and files whose
+ * row went as they were written.
  */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
   const before = new Date(Date.now() - ORPHANED_AFTER_MS);
@@ -247,7 +247,7 @@ export async function deleteOrphanedFiles(db: Database, files: Files): Promise<v
   ]);
 }
 
-/** Does each part although others fail. Once all were tried it throws an error of ours, or else the first. */
+/** Runs each part even if others fail; then throws an internal error first, or else the first error. */
 async function doAll(parts: Iterable<() => Promise<unknown>> | AsyncIterable<() => Promise<unknown>>): Promise<void> {
   const errors: unknown[] = [];
   for await (const part of parts) await part().catch((error: unknown) => errors.push(error));
