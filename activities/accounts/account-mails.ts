@@ -1,10 +1,9 @@
-/** Mails about accounts: invitations, password resets, and internal errors for superadmins. */
+/** Mails about accounts: invitations, password resets, and internal errors for superadmins. Only superadmins name entities. */
 import { randomUUID } from 'node:crypto';
 import type { Mail } from '../../connectors/smtp/mailer.ts';
-import { invitationMail, resetMail } from '../../domain/accounts/account-mail.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { TooManyWait } from '../../domain/core/semaphore.ts';
-import { internalErrorMail } from '../../domain/jobs/internal-error-mail.ts';
+import { mailText, MAX_NAME, oneLine } from '../../domain/text/mail-text.ts';
 import {
   deleteResetsWithoutAccount,
   type DueReset,
@@ -20,7 +19,7 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { newToken } from '../../store/core/identifiers.ts';
 import type { LinkRow } from '../../store/core/mails.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
-import { listNewInternalErrors, takeInternalErrorNotice } from '../../store/jobs/internal-errors.ts';
+import { listNewInternalErrors, type MailedError, takeInternalErrorNotice } from '../../store/jobs/internal-errors.ts';
 import { inSlot } from '../core/in-slot.ts';
 import { type MailDependencies, mailInTurn, mailOnce, TO_OPERATOR } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -123,4 +122,54 @@ async function mailInSlot({ db, mailer, publicUrl }: MailDependencies): Promise<
   if (to.length === 0 || errors.length === 0) return;
   const messageId = `<internal-errors.${randomUUID()}@${new URL(publicUrl).hostname}>`;
   await mailer.send({ to, messageId, ...internalErrorMail(errors, publicUrl) });
+}
+
+/** Each line of these mails has less than 76 characters, so that it is sent unchanged and a link stays whole, also in the outbox. */
+const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';
+
+function invitationMail({ entityName, link }: { entityName: string; link: string }): {
+  subject: string;
+  text: string;
+} {
+  const entity = oneLine(entityName, MAX_NAME);
+  return {
+    subject: `Invitation to ${entity} on Millrace`,
+    text: mailText([
+      `You are invited to work with Millrace, for:\n${entity}`,
+      `To accept, open:\n${link}`,
+      LINK_WORKS,
+      'If you do not know what this is about, ignore this mail:\nwithout you nothing comes of it.',
+    ]),
+  };
+}
+
+function resetMail({ link }: { link: string }): { subject: string; text: string } {
+  return {
+    subject: 'A new password for Millrace',
+    text: mailText([
+      'A new password was asked for, for your account at Millrace:\nby yourself, or by an admin for you.',
+      `To choose one, open:\n${link}`,
+      LINK_WORKS,
+      'A new password ends all sessions of the account.\nIf you want none, ignore this mail: the one in force stays.',
+    ]),
+  };
+}
+
+/** Names steps and ids, and no data of a person. */
+function internalErrorMail(errors: readonly MailedError[], publicUrl: string): { subject: string; text: string } {
+  const lines = errors.map(
+    ({ kind, job, step, id, since, times }) =>
+      `  ${[kind, job, step].filter(Boolean).join(' ')}\n    since ${since.toISOString().slice(0, 19)}Z, ${times} in all, error ${id}`,
+  );
+  return {
+    subject: 'Errors in Millrace itself',
+    text: mailText([
+      "Steps or requests failed for a reason that is neither the caller's\nnor an outside system's:",
+      lines.join('\n'),
+      'Millrace tries the steps again by itself, unless it has given them\n' +
+        'up. The logs of servers and workers tell more under each id. To see\nwhat needs attention:\n' +
+        `  millrace attention --kind internal_error\n  ${publicUrl}/api/attention?kind=internal_error`,
+      'You get this mail at most once an hour.',
+    ]),
+  };
 }

@@ -3,13 +3,19 @@
  * privacy request until staff start it again.
  */
 import type { InternalErrorKind } from '../../domain/jobs/attention.ts';
-import type { MailedError } from '../../domain/jobs/internal-error-mail.ts';
 import type { JobKind } from '../../domain/jobs/job.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A failed step: `job` is empty if the flow is no job, `entityId` null if there is none. */
 export type FailedStep = Row<'internal_errors', 'entityId' | 'job' | 'step', { kind: InternalErrorKind }>;
+
+/** An error as superadmins get it by mail: nothing of a person. */
+export type MailedError = Row<
+  'internal_errors',
+  'id' | 'job' | 'since' | 'step' | 'times',
+  { kind: InternalErrorKind }
+>;
 
 export type LastingError = Row<'internal_errors', 'id' | 'since' | 'step'>;
 
