@@ -1,9 +1,9 @@
 /** Turns refusals and errors into replies. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { refusedPage } from '../../domain/accounts/account-page.ts';
 import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { PAGE_HEADERS } from './html-reply.ts';
+import { escaped } from '../../domain/text/html.ts';
+import { htmlPage, PAGE_HEADERS } from './html-page.ts';
 
 const LINGER_MS = 5_000;
 
@@ -27,6 +27,10 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .header('x-request-id', request.id)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ ...refusalBody(refusal), ...errorCode(refusal, request) }));
+}
+
+function refusedPage(message: string): string {
+  return htmlPage('This did not work', [`<p>${escaped(message)}</p>`, '<p><a href="">Try again</a></p>']);
 }
 
 function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): boolean {
