@@ -1,23 +1,18 @@
-/** Reads any file of rows as CSV in UTF-8. */
+/** Reads any file of rows as CSV in UTF-8: finds its format, encoding and delimiter, and converts it. */
 import { closeSync, write } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Encoding, findDelimiter } from '../../domain/csv/csv-bytes.ts';
-import { createTranscoder, encodingOf } from '../../domain/csv/file-encoding.ts';
+import type { Entry } from 'yauzl';
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
-import {
-  isCompoundFile,
-  isZip,
-  sayForeign,
-  type TableFormat,
-  type TableSettings,
-} from '../../domain/csv/table-format.ts';
+import { CR, type Delimiter, DELIMITERS, type Encoding, encodingOf, LF, QUOTE } from '../../domain/csv/csv-bytes.ts';
+import { isCompoundFile, isZip, type TableFormat, type TableSettings } from '../../domain/csv/table-format.ts';
+import { quote } from '../../domain/text/text-limits.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { openWithoutName } from './shared-strings.ts';
 import { isOfficeFile, openSheet } from './xlsx.ts';
-import { onlyEntry, type OpenZip, openZip, tooLarge } from './zip-file.ts';
+import { type OpenZip, openZip, tooLarge } from './zip-file.ts';
 
 type CanonicalContext = {
   /** A folder for files that cannot be streamed. */
@@ -202,4 +197,119 @@ async function* before(
   } finally {
     await clear();
   }
+}
+
+/**
+ * Returns the delimiter most frequent outside quotes in the first line with content, the first delimiter if none
+ * occurs; `isWhole`: the line has ended.
+ */
+function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole: boolean } {
+  const counts = DELIMITERS.map(() => 0);
+  let isQuoted = false;
+  let isWhole = false;
+  let isEmpty = true;
+  for (const byte of head) {
+    if (byte === QUOTE) isQuoted = !isQuoted;
+    if (isQuoted) continue;
+    if (byte === LF && !isEmpty) {
+      isWhole = true;
+      break;
+    }
+    if (byte !== LF && byte !== CR) isEmpty = false;
+    const at = DELIMITERS.findIndex((delimiter) => delimiter.charCodeAt(0) === byte);
+    if (at !== -1) counts[at]! += 1;
+  }
+  return { delimiter: DELIMITERS[counts.indexOf(Math.max(...counts))]!, isWhole };
+}
+
+/** Converts a file to UTF-8 chunk by chunk, without UTF-16's byte order mark; `end` returns the rest. */
+type Transcoder = { push(chunk: Buffer): Buffer; end(): Buffer };
+
+function createTranscoder(encoding: Encoding): Transcoder {
+  if (encoding === 'utf-8') return { push: (chunk) => chunk, end: () => Buffer.alloc(0) };
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16(encoding === 'utf-16be');
+  if (encoding === 'latin-1')
+    return { push: (chunk) => Buffer.from(chunk.toString('latin1')), end: () => Buffer.alloc(0) };
+  const decoder = new TextDecoder(encoding);
+  return {
+    push: (chunk) => Buffer.from(decoder.decode(chunk, { stream: true })),
+    end: () => Buffer.from(decoder.decode()),
+  };
+}
+
+/** A byte that UTF-8 never contains: a record with it fails alone as not UTF-8. */
+const NO_UTF8 = Buffer.from([0xff]);
+
+const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+class Utf16 implements Transcoder {
+  readonly #isBigEndian: boolean;
+  #isAtStart = true;
+  /** The bytes of an incomplete character: part of a unit, or a surrogate whose other half is still to come. */
+  #rest = Buffer.alloc(0);
+
+  constructor(isBigEndian: boolean) {
+    this.#isBigEndian = isBigEndian;
+  }
+
+  push(chunk: Buffer): Buffer {
+    const bytes = Buffer.concat([this.#rest, chunk]);
+    let end = bytes.length - (bytes.length % 2);
+    const lastUnit = end === 0 ? 0 : this.#isBigEndian ? bytes.readUInt16BE(end - 2) : bytes.readUInt16LE(end - 2);
+    if (lastUnit >= 0xd800 && lastUnit < 0xdc00) end -= 2;
+    this.#rest = bytes.subarray(end);
+    return this.#decode(bytes.subarray(0, end));
+  }
+
+  end(): Buffer {
+    const { length } = this.#rest;
+    return length === 0 ? this.#rest : NO_UTF8;
+  }
+
+  #decode(bytes: Buffer): Buffer {
+    if (bytes.length === 0) return bytes;
+    let text = (this.#isBigEndian ? bytes.swap16() : bytes).toString('utf16le');
+    if (this.#isAtStart && text.startsWith('\ufeff')) text = text.slice(1);
+    this.#isAtStart = false;
+    if (text.isWellFormed()) return Buffer.from(text);
+    return Buffer.concat(
+      text.split(LONE_SURROGATE).flatMap((part, index) => [...(index === 0 ? [] : [NO_UTF8]), Buffer.from(part)]),
+    );
+  }
+}
+
+const FOREIGN: [name: string, mark: number[]][] = [
+  ['compressed with bzip2', [0x42, 0x5a, 0x68]],
+  ['compressed with xz', [0xfd, 0x37, 0x7a, 0x58, 0x5a]],
+  ['compressed with LZMA', [0x5d, 0x00, 0x00]],
+  ['compressed with zstd', [0x28, 0xb5, 0x2f, 0xfd]],
+  ['an archive of 7-Zip', [0x37, 0x7a, 0xbc, 0xaf]],
+  ['an archive of RAR', [0x52, 0x61, 0x72, 0x21]],
+  ['of Parquet', [0x50, 0x41, 0x52, 0x31]],
+  ['a PDF', [0x25, 0x50, 0x44, 0x46]],
+];
+
+/** Returns why a file is refused that is no table, or whose encoding must be set; null if neither is so. */
+function sayForeign(head: Uint8Array, encoding: Encoding | undefined): string | null {
+  const foreign = FOREIGN.find(([, mark]) => mark.every((byte, at) => head[at] === byte));
+  if (foreign) return `The file is ${foreign[0]}: send it as CSV or .xlsx, which may be in a gzip or zip file`;
+  if (encoding !== undefined || head.length < 4) return null;
+  // In UTF-16 every second byte of Latin letters is 0.
+  const zeros = [0, 1, 2, 3].map((at) => head[at] === 0).join();
+  const found = zeros === 'false,true,false,true' ? 'utf-16le' : zeros === 'true,false,true,false' ? 'utf-16be' : null;
+  return found && `The file is UTF-16 without a byte order mark: set encoding to ${found}`;
+}
+
+/** Returns the only file of a zip file, ignoring what macOS adds. */
+function onlyEntry({ entries }: OpenZip): Entry {
+  const files = [...entries.values()].filter(
+    ({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.(?:DS_Store$|_)/.test(fileName),
+  );
+  if (files.length === 1) return files[0]!;
+  const names = files
+    .slice(0, 3)
+    .map(({ fileName }) => quote(fileName))
+    .join(', ');
+  const found = files.length === 0 ? 'no file' : `${files.length} files (${names}${files.length > 3 ? ', …' : ''})`;
+  throw sourceRefusal('source_refused', `The zip file holds ${found}: it must hold exactly one`);
 }

@@ -3,7 +3,6 @@ import { closeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { quote } from '../../domain/text/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** A workbook has a few files for each sheet. Their names and descriptions in the zip file have at most this size. */
@@ -106,18 +105,4 @@ function corrupt(): Refusal {
 
 function isOfSystem(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error;
-}
-
-/** Returns the only file of a zip file, ignoring what macOS adds. */
-export function onlyEntry({ entries }: OpenZip): Entry {
-  const files = [...entries.values()].filter(
-    ({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.(?:DS_Store$|_)/.test(fileName),
-  );
-  if (files.length === 1) return files[0]!;
-  const names = files
-    .slice(0, 3)
-    .map(({ fileName }) => quote(fileName))
-    .join(', ');
-  const found = files.length === 0 ? 'no file' : `${files.length} files (${names}${files.length > 3 ? ', …' : ''})`;
-  throw sourceRefusal('source_refused', `The zip file holds ${found}: it must hold exactly one`);
 }

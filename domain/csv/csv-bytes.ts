@@ -11,25 +11,14 @@ export type Delimiter = (typeof DELIMITERS)[number];
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'latin-1'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/**
- * Returns the delimiter most frequent outside quotes in the first line with content, the first delimiter if none
- * occurs; `isWhole`: the line has ended.
- */
-export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole: boolean } {
-  const counts = DELIMITERS.map(() => 0);
-  let isQuoted = false;
-  let isWhole = false;
-  let isEmpty = true;
-  for (const byte of head) {
-    if (byte === QUOTE) isQuoted = !isQuoted;
-    if (isQuoted) continue;
-    if (byte === LF && !isEmpty) {
-      isWhole = true;
-      break;
-    }
-    if (byte !== LF && byte !== CR) isEmpty = false;
-    const at = DELIMITERS.findIndex((delimiter) => delimiter.charCodeAt(0) === byte);
-    if (at !== -1) counts[at]! += 1;
-  }
-  return { delimiter: DELIMITERS[counts.indexOf(Math.max(...counts))]!, isWhole };
+const MARKS: [Encoding, number[]][] = [
+  ['utf-8', [0xef, 0xbb, 0xbf]],
+  ['utf-16le', [0xff, 0xfe]],
+  ['utf-16be', [0xfe, 0xff]],
+];
+
+/** Returns the encoding of the byte order mark, else `set`. `head` has at least 3 bytes. */
+export function encodingOf(head: Uint8Array, set: Encoding | undefined): Encoding {
+  const found = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte));
+  return found?.[0] ?? set ?? 'utf-8';
 }

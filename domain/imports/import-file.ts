@@ -3,8 +3,7 @@ import type { RefusedRow } from '../attributes/value-row.ts';
 import { CR, type Delimiter } from '../csv/csv-bytes.ts';
 import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../csv/csv-pieces.ts';
 import { type ParsedRecord, parseRun } from '../csv/csv-records.ts';
-import { MAX_COLUMNS } from '../csv/sheet-values.ts';
-import type { DateRule, Decimal } from '../csv/table-format.ts';
+import { type DateRule, type Decimal, MAX_COLUMNS } from '../csv/table-format.ts';
 import { MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
 

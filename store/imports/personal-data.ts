@@ -1,24 +1,23 @@
 /** Locations of personal data in imports: dry runs' ids, errors of rows, and pinned files, searched for ids. */
-import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
+import { ERASED } from '../../domain/core/erased.ts';
+import { type Delimiter, encodingOf } from '../../domain/csv/csv-bytes.ts';
 import { type Bad, isCut, type Piece, recordBytes } from '../../domain/csv/csv-pieces.ts';
 import { parseRecord, parseRun } from '../../domain/csv/csv-records.ts';
 import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
-import { encodingOf } from '../../domain/csv/file-encoding.ts';
+import { isCompoundFile, isZip } from '../../domain/csv/table-format.ts';
 import { createNameFinder } from '../../domain/text/name-finder.ts';
-import { isBinaryTable } from '../../domain/csv/table-format.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
 import { TimeSlice } from '../core/yield-to-event-loop.ts';
-import { isVouchedFor } from '../gdpr/people-keys.ts';
-import { hashOfNamed, namedIn } from '../gdpr/named-in.ts';
-import type { KnownBy, PersonalDataLocation } from '../gdpr/personal-data-location.ts';
 import { filesOfPeople } from '../gdpr/files-of-people.ts';
+import { hashOfNamed, namedIn } from '../gdpr/named-in.ts';
+import { isVouchedFor } from '../gdpr/people-keys.ts';
+import type { KnownBy, PersonalDataLocation } from '../gdpr/personal-data-location.ts';
 import { rowsOfCustomers } from '../gdpr/rows-of-people.ts';
 import { textsOfPeople } from '../gdpr/texts-of-people.ts';
-import { ERASED } from '../../domain/core/erased.ts';
 import type { Import } from './imports.ts';
 import { listUnnamedFiles } from './pinned-files-across-entities.ts';
 
@@ -205,7 +204,7 @@ function customerAt({ columnMapping, tableLayout }: Omit<PinnedRow, 'id'>): numb
 /** Returns whether the stored file has another encoding than UTF-8, so that it was never read. */
 async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow, 'id'>): Promise<boolean> {
   const head = Buffer.concat((await files.read(fileKey, 0, 4).toArray()) as Buffer[]);
-  return isBinaryTable(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
+  return isZip(head) || isCompoundFile(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
 }
 
 async function* naming(
