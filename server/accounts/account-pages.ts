@@ -10,8 +10,8 @@ import { htmlPage, PAGE_HEADERS } from '../http/html-page.ts';
 import { Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { acceptInvitation } from './accept-invitation.ts';
-import { askForReset, confirmReset } from './reset-password.ts';
 import { refuseLink } from './passwords.ts';
+import { askForReset, confirmReset } from './reset-password.ts';
 
 const openInvitation = route(api.openInvitationPage, async ({ params: { token } }, { db }) => {
   const invitation = (await findInvitationByToken(db, tokenHash(token))) ?? refuseLink();
