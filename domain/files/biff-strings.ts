@@ -9,16 +9,6 @@ const COUNTS = 8;
 
 const WIDE = /[\u0100-\uffff]/;
 
-export const STRING_TABLE_COUNTS_AT = HEAD;
-
-/** Returns the counts at the table's beginning, which are known only at its end. */
-export function stringTableCounts(uses: number, texts: number): Buffer {
-  const counts = Buffer.alloc(COUNTS);
-  counts.writeUInt32LE(uses, 0);
-  counts.writeUInt32LE(texts, 4);
-  return counts;
-}
-
 export class StringTable {
   #bytes = Buffer.alloc(256 * 1024);
   #start = 0;
@@ -29,8 +19,10 @@ export class StringTable {
     this.#bytes.writeUInt16LE(SST, 0);
   }
 
-  get texts(): number {
-    return this.#texts;
+  /** Writes the counts into the table's first piece: they are known only at its end. */
+  writeCounts(piece: Buffer, uses: number): void {
+    piece.writeUInt32LE(uses, HEAD);
+    piece.writeUInt32LE(this.#texts, HEAD + 4);
   }
 
   get size(): number {

@@ -19,7 +19,7 @@ const MAX_TEXT_LENGTH = 32_767;
 
 const shown = (count: number): string => count.toLocaleString('en-US');
 
-const refuseSheet = (reason: string): never => refuse(400, 'bad_request', `${reason}: ask for .csv instead`);
+export const refuseSheet = (reason: string): never => refuse(400, 'bad_request', `${reason}: ask for .csv instead`);
 
 export function refuseManyRows({ ending, rowsPerSheet, sheets }: SheetLimits): never {
   return refuseSheet(
@@ -30,10 +30,6 @@ export function refuseManyRows({ ending, rowsPerSheet, sheets }: SheetLimits): n
 export function refuseManyColumns(limits: SheetLimits, columns: number): void {
   if (columns > limits.columns)
     refuseSheet(`There are ${shown(columns)} columns, and ${limits.ending} holds ${shown(limits.columns)}`);
-}
-
-export function refuseLargeFile({ ending }: SheetLimits): never {
-  return refuseSheet(`The file would be larger than ${ending} can be (2 GiB)`);
 }
 
 /** Returns a cell's value; null if empty. Booleans become texts: Excel shows them in the reader's language. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { read, utils, type WorkBook } from 'xlsx';
-import { writeXls } from '../../../activities/files/build-file.ts';
+import { writeXls } from '../../../activities/files/xls.ts';
 import { writeXlsx } from '../../../activities/files/xlsx.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
