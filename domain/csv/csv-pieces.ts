@@ -1,8 +1,8 @@
 /** Pieces of a split CSV file: runs of records, and records that cannot be read. */
-import { Buffer, isUtf8 } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
 
 /** A piece's position: bytes from the file's start, physical lines from 1. Reading can resume at its end. */
-type Extent = { offset: number; line: number; endOffset: number; endLine: number };
+export type Extent = { offset: number; line: number; endOffset: number; endLine: number };
 
 /** Consecutive records within the size limit. Their quotes are not checked yet. */
 export type Run = Extent & {
@@ -79,37 +79,4 @@ export class RunBuilder {
       lines: this.#lines.slice(0, records),
     };
   }
-}
-
-/** Yields a run, or if it is not all UTF-8 its parts, with each record that is not UTF-8 as a piece of its own. */
-export function* separateBadUtf8(run: Run): Generator<Piece, void, void> {
-  if (isUtf8(run.bytes)) return yield run;
-  let first = 0;
-  for (let record = 0; record < run.records; record += 1) {
-    const bytes = recordBytes(run, record);
-    if (isUtf8(bytes)) continue;
-    if (record > first) yield part(run, first, record);
-    yield { kind: 'bad', reason: 'not_utf8', ...extent(run, record, record + 1), sample: Buffer.from(bytes) };
-    first = record + 1;
-  }
-  if (first < run.records) yield part(run, first, run.records);
-}
-
-function part(run: Run, from: number, to: number): Run {
-  const start = run.starts[from]!;
-  const place = extent(run, from, to);
-  return {
-    kind: 'run',
-    ...place,
-    bytes: run.bytes.subarray(start, place.endOffset - run.offset),
-    records: to - from,
-    starts: run.starts.slice(from, to).map((at) => at - start),
-    ends: run.ends.slice(from, to).map((at) => at - start),
-    lines: run.lines.slice(from, to),
-  };
-}
-
-function extent(run: Run, from: number, to: number): Extent {
-  const { offset: endOffset, line: endLine } = resumeAfter(run, to - 1);
-  return { offset: run.offset + run.starts[from]!, line: run.lines[from]!, endOffset, endLine };
 }

@@ -1,7 +1,16 @@
 /** Splits the bytes of a CSV file into records, in one pass and with bounded memory. */
-import { Buffer } from 'node:buffer';
+import { Buffer, isUtf8 } from 'node:buffer';
 import { COMMA, CR, type Delimiter, LF, QUOTE } from './csv-bytes.ts';
-import { type Bad, type BadReason, type Piece, RunBuilder, separateBadUtf8 } from './csv-pieces.ts';
+import {
+  type Bad,
+  type BadReason,
+  type Extent,
+  type Piece,
+  recordBytes,
+  resumeAfter,
+  type Run,
+  RunBuilder,
+} from './csv-pieces.ts';
 
 /** Result of a scan: the LF that ends the record, a stray quote, a record over the limit, or the end of the bytes. */
 type Found = 'record' | 'stray_quote' | 'too_long' | 'more';
@@ -365,4 +374,37 @@ function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let count = 0;
   for (let at = from; at < to; at += 1) if (bytes[at] === LF) count += 1;
   return count;
+}
+
+/** Yields a run, or if it is not all UTF-8 its parts, with each record that is not UTF-8 as a piece of its own. */
+function* separateBadUtf8(run: Run): Generator<Piece, void, void> {
+  if (isUtf8(run.bytes)) return yield run;
+  let first = 0;
+  for (let record = 0; record < run.records; record += 1) {
+    const bytes = recordBytes(run, record);
+    if (isUtf8(bytes)) continue;
+    if (record > first) yield part(run, first, record);
+    yield { kind: 'bad', reason: 'not_utf8', ...extent(run, record, record + 1), sample: Buffer.from(bytes) };
+    first = record + 1;
+  }
+  if (first < run.records) yield part(run, first, run.records);
+}
+
+function part(run: Run, from: number, to: number): Run {
+  const start = run.starts[from]!;
+  const place = extent(run, from, to);
+  return {
+    kind: 'run',
+    ...place,
+    bytes: run.bytes.subarray(start, place.endOffset - run.offset),
+    records: to - from,
+    starts: run.starts.slice(from, to).map((at) => at - start),
+    ends: run.ends.slice(from, to).map((at) => at - start),
+    lines: run.lines.slice(from, to),
+  };
+}
+
+function extent(run: Run, from: number, to: number): Extent {
+  const { offset: endOffset, line: endLine } = resumeAfter(run, to - 1);
+  return { offset: run.offset + run.starts[from]!, line: run.lines[from]!, endOffset, endLine };
 }
