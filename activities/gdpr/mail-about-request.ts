@@ -1,13 +1,8 @@
 /** Mails about privacy requests: one for each kind, and digests of requests from devices. */
-import { DAY_MS } from '../../domain/time/durations.ts';
-import {
-  type DigestLine,
-  gdprDigest,
-  gdprMail,
-  type GdprMailKind,
-  type GdprReport,
-} from '../../domain/gdpr/gdpr-mail.ts';
+import { type DigestLine, gdprMail, type GdprMailKind, type GdprReport } from '../../domain/gdpr/gdpr-mail.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
+import { mailText, MAX_NAME, oneLine, thousands } from '../../domain/text/mail-text.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import { write } from '../../store/core/database.ts';
 import type { Digest } from '../../store/gdpr/across-entities.ts';
@@ -139,3 +134,78 @@ async function listArchives(
     told: archiveUrl(publicUrl, secrets, request, person) ?? person.message ?? '',
   }));
 }
+
+/** Maximum number of requests that a digest names of each kind. */
+const LINES_OF_A_KIND = 50;
+
+/** Returns the mail about several requests from an app's devices. `link` leads to the list of all. */
+function gdprDigest(lines: readonly DigestLine[], link: string): { subject: string; text: string } {
+  const groups = DIGEST_GROUPS.map(({ kind, type, one, many, advice }) => {
+    const of = lines.filter((line) => line.kind === kind && line.type === type);
+    return { of, title: `${thousands(of.length)} ${of.length === 1 ? one : many}`, advice };
+  }).filter(({ of }) => of.length > 0);
+  const subject = `Privacy requests from devices: ${groups.map(({ title }) => title).join(', ')}`;
+  const parts = [
+    ['Devices of an app made these requests without a user token.'],
+    ...groups.map(({ of, title, advice }) => [
+      `${title}. ${advice}`,
+      ...of
+        .slice(0, LINES_OF_A_KIND)
+        .map(
+          ({ identifier, archive }) =>
+            `  ${oneLine(identifier, MAX_NAME)}${archive === null ? '' : `: ${oneLine(archive)}`}`,
+        ),
+      ...(of.length > LINES_OF_A_KIND
+        ? [`  and ${thousands(of.length - LINES_OF_A_KIND)} more, which the list names`]
+        : []),
+    ]),
+    ['All of them: npx --no-install millrace gdpr requests, or', link],
+  ];
+  return { subject, text: mailText(parts) };
+}
+
+const DIGEST_GROUPS: { kind: GdprMailKind; type: 'access' | 'delete'; one: string; many: string; advice: string }[] = [
+  {
+    kind: 'near_deadline',
+    type: 'delete',
+    one: 'deletion near or past its 30 days',
+    many: 'deletions near or past their 30 days',
+    advice: 'They are not treated; their status says what keeps them.',
+  },
+  {
+    kind: 'near_deadline',
+    type: 'access',
+    one: 'access near or past its 30 days',
+    many: 'accesses near or past their 30 days',
+    advice: 'They are not treated; their status says what keeps them.',
+  },
+  {
+    kind: 'waiting',
+    type: 'delete',
+    one: 'deletion waits for approval',
+    many: 'deletions wait for approval',
+    advice:
+      'Nothing is deleted until a user approves them: npx --no-install millrace gdpr approve <request>, or decline <request>.',
+  },
+  {
+    kind: 'held',
+    type: 'delete',
+    one: 'deletion with a person on hold',
+    many: 'deletions with a person on hold',
+    advice: 'A person on hold is deleted once nothing holds them any more.',
+  },
+  {
+    kind: 'treated',
+    type: 'access',
+    one: 'access treated',
+    many: 'accesses treated',
+    advice: 'Who has a link can download what it leads to. Pass each on to its person only.',
+  },
+  {
+    kind: 'treated',
+    type: 'delete',
+    one: 'deletion treated',
+    many: 'deletions treated',
+    advice: 'A second look found nothing of their devices any more.',
+  },
+];

@@ -1,6 +1,8 @@
 /** Removes erased people from the errors of imports, feeds and syncs before these are stored. */
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
-import { erasedError, withoutPerson, withoutQuotes } from '../../domain/gdpr/erased-error.ts';
+import { ERASED } from '../../domain/core/erased.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { possibleIds } from '../../domain/gdpr/ids-in-text.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErasedTexts } from '../../store/gdpr/erased-texts.ts';
@@ -41,4 +43,19 @@ export async function redactErased(
 
 function firstField(raw: string | null): string {
   return /^"?([^",\r\n]*)/.exec(raw ?? '')![1]!;
+}
+
+/** Returns the error of a row that names an erased person, with nothing about the person. */
+function withoutPerson(error: ImportError, customerHash: Uint8Array): ImportError {
+  return { ...error, message: ERASED, customerId: null, attributeKey: null, raw: null, customerHash };
+}
+
+/** The message in place of one that quotes a row that could not be searched. */
+const NOT_KEPT = 'the reason quotes the row, and is not kept: too many people were being erased to search it for them';
+
+/** Returns the error of a row that could not be searched for people, without quotes of the row. */
+function withoutQuotes(error: ImportError): ImportError {
+  const words = possibleIds(error.raw ?? '', Infinity);
+  const quotes = [...possibleIds(error.message, Infinity)].some((word) => words.has(word));
+  return { ...error, message: quotes ? NOT_KEPT : error.message, attributeKey: null, raw: null };
 }

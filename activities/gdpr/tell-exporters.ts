@@ -5,7 +5,7 @@ import { redacted } from '../../connectors/core/redacted.ts';
 import { type ExportBucket, openExportBucket, PATIENCE } from '../../connectors/s3/export-bucket.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';
-import { deletionListName, signDeletionList } from '../../domain/gdpr/deletion-list.ts';
+import { signDeletionList } from '../../domain/gdpr/deletion-list.ts';
 import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
@@ -167,4 +167,9 @@ function nextTry({ tries, createdAt }: ExportDeletion, refusal: Refusal): number
     patienceMs: TOLD_FOR_MS,
     finalTries: BUCKET_FINAL_TRIES,
   });
+}
+
+/** Returns the file name of a list: names sort in the order of erasure. */
+function deletionListName({ erasedAt, identifier }: { erasedAt: Date; identifier: string }): string {
+  return `${erasedAt.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z-${identifier}.json`;
 }

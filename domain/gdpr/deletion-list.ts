@@ -33,8 +33,3 @@ export function signDeletionList(
 ): DeletionList {
   return signDocument({ version: 1, algorithm: 'HMAC-SHA-256', rule: RULE, ...list }, sign);
 }
-
-/** Returns the file name of a list: names sort in the order of erasure. */
-export function deletionListName({ erasedAt, identifier }: { erasedAt: Date; identifier: string }): string {
-  return `${erasedAt.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z-${identifier}.json`;
-}
