@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import {
-  countPairs,
   DEFAULT_DURATION_SECONDS,
+  type FunnelStep,
   MAX_DETAILS,
   MAX_DURATION_SECONDS,
   MAX_NAMES,
@@ -11,8 +11,8 @@ import {
   MAX_PAIRS_IN_ALL,
   MAX_STEPS,
 } from '../../domain/analytics/funnel.ts';
-import { isDate } from '../../domain/time/date-value.ts';
 import { isStorableJson } from '../../domain/text/text-limits.ts';
+import { isDate } from '../../domain/time/date-value.ts';
 import {
   bodyInteger,
   bodyList,
@@ -322,3 +322,9 @@ export const exploreFunnel = operation({
   body: funnelBody,
   result: z.array(FunnelFollowUp),
 });
+
+function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {
+  return steps
+    .flatMap(({ match_details: details = [] }) => details)
+    .reduce((count, pairs) => count + Object.keys(pairs).length, 0);
+}

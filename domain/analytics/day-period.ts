@@ -1,7 +1,7 @@
 /** Periods of whole UTC days, as exports and analytics are asked for them. */
 
-import { DAY_MS, DAY_SECONDS } from '../time/durations.ts';
 import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
+import { DAY_MS, DAY_SECONDS } from '../time/durations.ts';
 
 /** Whole UTC days: from the first midnight to the midnight after the last day. */
 export type DayPeriod = { from: Date; until: Date };
@@ -39,10 +39,6 @@ export function wholeDays(
   const end = until ? Math.floor(until.getTime() / DAY_MS) * DAY_MS : null;
   if (from !== null && end !== null && from >= end) return null;
   return { from: from === null ? null : new Date(from), until: end === null ? null : new Date(end) };
-}
-
-export function periodBefore({ from, until }: DayPeriod): DayPeriod {
-  return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
 }
 
 const DEFAULT_DAYS = 6;

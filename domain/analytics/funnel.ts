@@ -21,12 +21,6 @@ export function detailsOf({
 /** A detail that is a text has the empty key. */
 export type DetailPairs = Record<string, string | number | boolean | null>;
 
-export function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {
-  return steps
-    .flatMap(({ match_details: details = [] }) => details)
-    .reduce((count, pairs) => count + Object.keys(pairs).length, 0);
-}
-
 /** Events that break a chain between the step `after_step` and the next one. */
 export type FunnelExclusion = { after_step: number; match_name: MatchName[] };
 
@@ -65,11 +59,4 @@ export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonl
   for (const { after_step: step, match_name: names } of exclusions)
     for (const name of names) add(name, 'breaksAfter', step);
   return [...events.values()];
-}
-
-const Z_95 = 1.96;
-
-/** Returns the error of a step's count with 95 % certainty, from a sample of one person in `oneIn` (binomial). */
-export function sampleError(counted: number, oneIn: number): number {
-  return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));
 }

@@ -117,11 +117,6 @@ function depthOf(elements: readonly (SegmentFilter | FilterBlock)[]): number {
   return Math.max(0, ...elements.map((element) => (isBlock(element) ? 1 + depthOf(element.filters) : 0)));
 }
 
-export function periodOf(period: FilterPeriod, now: Date): { from: Date; until: Date } {
-  if ('last_days' in period) return lastDaysOf(period.last_days, now);
-  return { from: new Date(period.from), until: new Date(Date.parse(period.till) + DAY_MS) };
-}
-
 /** Returns whole days in UTC, up to the end of today. */
 export function lastDaysOf(days: number, now: Date): { from: Date; until: Date } {
   const until = Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS;

@@ -1,7 +1,5 @@
 /** Fields of the lists of events, sessions, devices and locations, and of their files. */
 
-import { DAY_MS } from '../time/durations.ts';
-
 const DEVICE_FIELDS = [
   'device_id',
   'application_id',
@@ -78,14 +76,6 @@ export const LIST_FIELDS = {
 export type UsageListName = keyof typeof LIST_FIELDS;
 export type ListField<List extends UsageListName> = (typeof LIST_FIELDS)[List][number];
 
-const GROUPED_DAYS = 60;
-
-/** Returns from when events are grouped: by default 60 days before the end (reference: Events). */
-export function groupedSince(since: Date | undefined, until: Date | undefined, now: Date): Date {
-  const earliest = (until ?? now).getTime() - GROUPED_DAYS * DAY_MS;
-  return new Date(Math.max(since?.getTime() ?? earliest, earliest));
-}
-
 /** Forms of list fields in requests (reference: Event, session, device, location). */
 export const FIELD_FORMS: Readonly<Record<string, string>> = {
   'users:user_id': 'users',
@@ -95,16 +85,6 @@ export const FIELD_FORMS: Readonly<Record<string, string>> = {
 };
 
 export type SegmentMember = 'segment_id' | 'name' | 'description';
-
-const SEGMENT_FORMS: Readonly<Record<string, SegmentMember>> = {
-  'segments:name': 'name',
-  'segments:description': 'description',
-};
-
-export function segmentMembers(asked: readonly string[] | undefined): SegmentMember[] {
-  const more = new Set(asked?.flatMap((field) => SEGMENT_FORMS[field] ?? []));
-  return ['segment_id', ...(['name', 'description'] as const).filter((member) => more.has(member))];
-}
 
 const OF_DEVICES = ['device_id', 'application_id'] as const;
 

@@ -1,9 +1,9 @@
 /** The route of an app's event analytics. */
 
 import * as api from '../../api/analytics/event-analytics.ts';
-import { type DayPeriod, periodBefore, readDayPeriod } from '../../domain/analytics/day-period.ts';
-import { DAY_SECONDS } from '../../domain/time/durations.ts';
+import { type DayPeriod, readDayPeriod } from '../../domain/analytics/day-period.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { DAY_SECONDS } from '../../domain/time/durations.ts';
 import { countEventHits, type EventHits, hitsKey } from '../../store/analytics/event-hits.ts';
 import { type EventDefinition, listEventDefinitions, MAX_DEFINITIONS } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
@@ -48,3 +48,7 @@ function showHits({ from, until }: DayPeriod, hits: EventHits | undefined): api.
 }
 
 export const eventAnalyticsRoutes: Route[] = [countEvents];
+
+function periodBefore({ from, until }: DayPeriod): DayPeriod {
+  return { from: new Date(2 * from.getTime() - until.getTime()), until: from };
+}

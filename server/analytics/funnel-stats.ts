@@ -1,19 +1,19 @@
 /** The routes of funnels' figures: statistics, follow-ups, people. */
 
 import * as api from '../../api/analytics/funnels.ts';
-import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN, sampleError } from '../../domain/analytics/funnel.ts';
-import { DAY_MS } from '../../domain/time/durations.ts';
+import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import {
-  countFunnel,
-  exploreFunnel,
-  MAX_PROPERTIES,
-  type StepTotal,
   type Breakdown,
   BREAKDOWN_FIELDS,
   type BreakdownField,
+  countFunnel,
+  exploreFunnel,
   type FunnelQuery,
+  MAX_PROPERTIES,
+  type StepTotal,
 } from '../../store/analytics/funnel-stats.ts';
 import { findFunnel } from '../../store/analytics/funnels.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
@@ -161,3 +161,10 @@ function estimated<T>(result: T[], totals: readonly Pick<StepTotal, 'people'>[],
 }
 
 export const funnelStatsRoutes: Route[] = [quickStats, storedStats, explore];
+
+const Z_95 = 1.96;
+
+/** Returns the error of a step's count with 95 % certainty, from a sample of one person in `oneIn` (binomial). */
+function sampleError(counted: number, oneIn: number): number {
+  return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));
+}

@@ -1,7 +1,7 @@
 /** Filters of the lists of app data, from a request's query, and the subjects for the audit log. */
 
-import { groupedSince } from '../../domain/analytics/usage-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-devices.ts';
 import type { UsageFilter } from '../../store/analytics/usage-lists.ts';
@@ -212,4 +212,12 @@ function refuseHidden(name: string): never {
     'forbidden',
     `This needs the right sor_manage: the segment ${name} compares with a sensitive attribute`,
   );
+}
+
+const GROUPED_DAYS = 60;
+
+/** Returns from when events are grouped: by default 60 days before the end (reference: Events). */
+function groupedSince(since: Date | undefined, until: Date | undefined, now: Date): Date {
+  const earliest = (until ?? now).getTime() - GROUPED_DAYS * DAY_MS;
+  return new Date(Math.max(since?.getTime() ?? earliest, earliest));
 }

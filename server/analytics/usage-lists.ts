@@ -5,7 +5,7 @@ import * as api from '../../api/analytics/usage-lists.ts';
 import {
   type ListField,
   returnedFields,
-  segmentMembers,
+  type SegmentMember,
   type UsageListName,
 } from '../../domain/analytics/usage-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -292,3 +292,13 @@ export const usageListRoutes: Route[] = [
   listDevicesOfSegment,
   listAppLocations,
 ];
+
+const SEGMENT_FORMS: Readonly<Record<string, SegmentMember>> = {
+  'segments:name': 'name',
+  'segments:description': 'description',
+};
+
+function segmentMembers(asked: readonly string[] | undefined): SegmentMember[] {
+  const more = new Set(asked?.flatMap((field) => SEGMENT_FORMS[field] ?? []));
+  return ['segment_id', ...(['name', 'description'] as const).filter((member) => more.has(member))];
+}

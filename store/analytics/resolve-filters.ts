@@ -1,6 +1,6 @@
 /** Resolves filters: checks them, and finds the ids of the names in them. */
 
-import { type DeviceField, deviceFieldType, DEVICE_FIELDS, readComparison } from '../../domain/analytics/comparison.ts';
+import { DEVICE_FIELDS, type DeviceField, deviceFieldType, readComparison } from '../../domain/analytics/comparison.ts';
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { detailsOf, eventsOfFunnel } from '../../domain/analytics/funnel.ts';
 import {
@@ -10,26 +10,27 @@ import {
   eachFilter,
   type EventsFilter,
   type FilterBlock,
+  type FilterPeriod,
   type FunnelsFilter,
   isBlock,
   lastDaysOf,
-  periodOf,
   type SegmentFilter,
   type SegmentFilters,
   type SegmentsFilter,
 } from '../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import { readRows, type Row } from '../core/camel-row.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { listAppIds } from '../apps/apps.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../attributes/customer-attributes.ts';
 import { listSorIds } from '../attributes/systems-of-records.ts';
 import type { Campaign } from '../campaigns/campaigns.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { listEventNames } from '../tracking/event-definitions.ts';
 import { findErasureFailure } from './filters-of-people.ts';
-import { type Funnel, findFunnel } from './funnels.ts';
+import { findFunnel, type Funnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
 type NamedSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'snapshotAt' | 'failure'>;
@@ -334,4 +335,9 @@ async function listCampaignRefs(
     ),
   );
   return new Map(rows.map(({ key, id, appId }) => [key, { id, appId }]));
+}
+
+function periodOf(period: FilterPeriod, now: Date): { from: Date; until: Date } {
+  if ('last_days' in period) return lastDaysOf(period.last_days, now);
+  return { from: new Date(period.from), until: new Date(Date.parse(period.till) + DAY_MS) };
 }
