@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
 import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
-import { readTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { isStorable } from '../../domain/text/text-limits.ts';
 import { isTimeZone } from '../../domain/time/time-zone.ts';
 import {
@@ -328,3 +327,10 @@ export const updateApp = operation({
   body: AppChange,
   result: Apps,
 });
+
+const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
+
+function readTimeOfDay(text: string): number | undefined {
+  const match = TIME_OF_DAY.exec(text);
+  return match ? Number(match[1]) * 60 + Number(match[2]) : undefined;
+}

@@ -7,12 +7,13 @@ import { text, textArray } from '../../api/core/input.ts';
 import { isUnwanted, newestLiveStatus, newestStatus } from '../../domain/apps/app-statuses.ts';
 import type { AppType } from '../../domain/apps/app.ts';
 import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
-import { showTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
 import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
 import {
   type App,
+  type AppIcon,
+  type AppSettings,
   findWholeApp,
   insertApp,
   isPackageNameTaken,
@@ -21,8 +22,6 @@ import {
   streamWholeApps,
   updateApp,
   type WholeApp,
-  type AppIcon,
-  type AppSettings,
 } from '../../store/apps/apps.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -458,3 +457,7 @@ async function writeDownKeys(db: Queryable, who: { caller: Caller; address: stri
 }
 
 export const appRoutes: Route[] = [listApps, viewApp, createApp, changeApp];
+
+function showTimeOfDay(minutes: number): string {
+  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0')).join(':');
+}
