@@ -16,7 +16,7 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { encryptionMembers, type ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { type Ask, isDenied, isNotFound, S3_RIGHTS } from './s3-requests.ts';
 import { uploadParts, type UploadSteps } from './upload-parts.ts';
@@ -317,4 +317,12 @@ function crc32Of(bytes: Uint8Array): string {
   const sum = Buffer.alloc(4);
   sum.writeUInt32BE(crc32(bytes));
   return sum.toString('base64');
+}
+
+function encryptionMembers(encryption: ServerSideEncryption | null) {
+  if (encryption === null) return {};
+  return {
+    ServerSideEncryption: encryption.algorithm,
+    ...(encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId }),
+  };
 }

@@ -5,11 +5,11 @@ import { shorten } from '../../domain/text/text-limits.ts';
 import { systemLookup } from '../core/address-guard.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { FetchAllow } from '../core/fetch-allow.ts';
-import { redacted } from '../core/redacted.ts';
 import { type PoolLimits, requestPool } from '../core/guarded-request.ts';
+import { redacted } from '../core/redacted.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { BucketObjects, type ListedObject, type StoredObject } from './bucket-objects.ts';
-import { type ExportRole, keyCredentials, roleCredentials } from './role-credentials.ts';
+import { type Credentials, type CredentialSource, type ExportRole, roleCredentials } from './role-credentials.ts';
 import { s3Address, s3Client } from './s3-client.ts';
 import {
   type Ask,
@@ -283,4 +283,14 @@ function adviceFor(asked: BucketRequest, error: S3Error, code: string | undefine
  */
 function missingRight({ right }: BucketRequest, { message }: S3Error): string {
   return /not authorized to perform:? ([a-z\d-]+:[A-Za-z]+)/.exec(message)?.[1] ?? right;
+}
+
+/** Returns credentials that do not expire. */
+function keyCredentials(credentials: Credentials): CredentialSource {
+  return {
+    get: async () => credentials,
+    held: () => credentials,
+    renew: async () => undefined,
+    close: () => undefined,
+  };
 }

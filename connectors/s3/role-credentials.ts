@@ -104,16 +104,6 @@ async function refuseOpenRole(ask: AskSts, arn: string, { externalId }: ExportRo
   );
 }
 
-/** Returns credentials that do not expire. */
-export function keyCredentials(credentials: Credentials): CredentialSource {
-  return {
-    get: async () => credentials,
-    held: () => credentials,
-    renew: async () => undefined,
-    close: () => undefined,
-  };
-}
-
 /** Shares one request among concurrent callers. */
 function renewable(assume: () => Promise<Credentials>): Omit<CredentialSource, 'close'> {
   let held: Credentials | undefined;

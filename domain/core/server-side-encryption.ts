@@ -3,11 +3,3 @@ export const SERVER_SIDE_ENCRYPTIONS = ['AES256', 'aws:kms'] as const;
 
 /** `kmsKeyId`: the key for aws:kms; null means the account's default key for S3. */
 export type ServerSideEncryption = { algorithm: (typeof SERVER_SIDE_ENCRYPTIONS)[number]; kmsKeyId: string | null };
-
-export function encryptionMembers(encryption: ServerSideEncryption | null) {
-  if (encryption === null) return {};
-  return {
-    ServerSideEncryption: encryption.algorithm,
-    ...(encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId }),
-  };
-}
