@@ -3,20 +3,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { refused } from '../../domain/attributes/value-row.ts';
-import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import {
   type CheckedFeed,
   checkFeed,
   type FeedError,
   type FeedValue,
-  valueAt,
   valueError,
   type WaitingRequest,
   type WaitingValue,
 } from '../../domain/feed/feed-value.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
 import {
   mergeAttributeValues,
   type MergeRefusal,
@@ -256,4 +255,13 @@ function countValues({ countValues: count }: FeedDependencies, counts: FeedCount
   count('ignored', ignored);
   count('failed', failed);
   return ok + ignored + failed;
+}
+
+function valueAt(requests: readonly WaitingRequest[], line: number): { request: WaitingRequest; ordinal: number } {
+  let ordinal = line;
+  for (const request of requests) {
+    if (ordinal < request.values.length) return { request, ordinal };
+    ordinal -= request.values.length;
+  }
+  throw new RangeError('there are fewer values');
 }

@@ -1,15 +1,16 @@
 /** Plans portions of messages as attempts: writes them, and returns those that may leave now. */
 
-import { pushMessageOf, attemptOutcomeOf, WAITS_FOR } from '../../domain/sends/attempt.ts';
+import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
+import { attemptOutcomeOf, messageIdOf, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
   type AttemptContent,
   beyondLimit,
   type LimitedPush,
+  type Message,
   personOf,
   planAttempts,
   type PlannedAttempt,
-  type Message,
   type SendingCampaign,
   type SendingRules,
 } from '../../domain/sends/plan-attempts.ts';
@@ -345,5 +346,19 @@ function settledColumns({ code, details, dueAt, providerMessageId }: ReturnType<
     dueAt,
     providerMessageId,
     state: dueAt === null ? ('settled' as const) : ('waiting' as const),
+  };
+}
+
+function pushMessageOf(
+  content: PushContent,
+  attemptId: number,
+  { expiresAt, now }: { expiresAt: Date; now: Date },
+): PushMessage {
+  return {
+    ...content,
+    id: messageIdOf(attemptId),
+    collapseKey: null,
+    priority: 'high',
+    ttlSeconds: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1_000)),
   };
 }

@@ -2,19 +2,19 @@
 // or stop.
 import { isDeepStrictEqual } from 'node:util';
 import { closest } from 'fastest-levenshtein';
-import { type ConnectorContext, type Stream, sayTakesNone, takesNoValues } from '../../connectors/core/contract.ts';
+import { type ConnectorContext, sayTakesNone, type Stream, takesNoValues } from '../../connectors/core/contract.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import {
-  fieldsAt,
   joinChanges,
   type NamedField,
   sayChange,
   type SchemaChange,
   schemaChange,
   toldFields,
+  UNTOLD,
   untoldOf,
 } from '../../domain/syncs/schema-change.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
@@ -254,4 +254,10 @@ async function checkDestination(
 
 function nearest(name: string, names: readonly string[]): string {
   return names.length === 0 ? '' : `: did you mean ${closest(name, [...names])}?`;
+}
+
+/** Returns the fields of a source: those it declares, and known ones that came in records alone. */
+function fieldsAt(told: readonly NamedField[], known: readonly NamedField[]): NamedField[] {
+  const names = new Set(told.map(({ name }) => name));
+  return [...told, ...known.filter(({ name, type }) => type === UNTOLD && !names.has(name))];
 }

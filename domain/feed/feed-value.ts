@@ -19,9 +19,9 @@ import {
   type ValueRow,
 } from '../attributes/value-row.ts';
 import { erasedError } from '../gdpr/erased-error.ts';
+import type { ImportErrorType } from '../imports/import-error-type.ts';
 import { type ImportError, type ImportStage, refusalError, showJson } from '../imports/import-error.ts';
 import { quote } from '../text/text-limits.ts';
-import type { ImportErrorType } from '../imports/import-error-type.ts';
 
 /** An element of `customer_attribute_values`, as `parseExactJson` reads it: anything may stand in its members. */
 export type FeedValue = Readonly<Record<string, unknown>>;
@@ -210,18 +210,6 @@ class LatestByKey {
     this.#byKey.set(key, saidAt);
     return false;
   }
-}
-
-export function valueAt(
-  requests: readonly WaitingRequest[],
-  line: number,
-): { request: WaitingRequest; ordinal: number } {
-  let ordinal = line;
-  for (const request of requests) {
-    if (ordinal < request.values.length) return { request, ordinal };
-    ordinal -= request.values.length;
-  }
-  throw new RangeError('there are fewer values');
 }
 
 export function valueError(ordinal: number, value: FeedValue, refusal: RefusedRow, stage?: ImportStage): ImportError {

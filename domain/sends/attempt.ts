@@ -1,9 +1,8 @@
 /** Attempts to bring a message to a device: their codes, outcomes, ids, and the receipts that devices send. */
 
-import type { PushContent } from '../campaigns/campaign-params.ts';
 import type { Json } from '../json/plain-json.ts';
 import { backOff } from '../time/durations.ts';
-import type { PushMessage, PushOutcome } from './push.ts';
+import type { PushOutcome } from './push.ts';
 
 /** Codes of attempts. The first seven are the reference's (Transactional messages, 2). */
 export const ATTEMPT_CODES = {
@@ -93,20 +92,6 @@ export function messageIdOf(attemptId: number): string {
 export function attemptIdOf(messageId: string): number | null {
   const [, digits] = /^00000000-0000-8000-8000-([\da-f]{12})$/i.exec(messageId) ?? [];
   return digits === undefined ? null : Number.parseInt(digits, 16);
-}
-
-export function pushMessageOf(
-  content: PushContent,
-  attemptId: number,
-  { expiresAt, now }: { expiresAt: Date; now: Date },
-): PushMessage {
-  return {
-    ...content,
-    id: messageIdOf(attemptId),
-    collapseKey: null,
-    priority: 'high',
-    ttlSeconds: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1_000)),
-  };
 }
 
 export type ReceiptKind = 'delivered' | 'opened' | 'shown' | 'clicked';

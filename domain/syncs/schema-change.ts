@@ -6,12 +6,6 @@ export type NamedField = { name: string; type: string };
 /** The type of a field that the source does not declare: it came in a record. */
 export const UNTOLD = 'unknown';
 
-/** Returns the fields of a source: those it declares, and known ones that came in records alone. */
-export function fieldsAt(told: readonly NamedField[], known: readonly NamedField[]): NamedField[] {
-  const names = new Set(told.map(({ name }) => name));
-  return [...told, ...known.filter(({ name, type }) => type === UNTOLD && !names.has(name))];
-}
-
 export function untoldOf(fields: readonly NamedField[]): NamedField[] {
   return fields.filter(({ type }) => type === UNTOLD);
 }
