@@ -1,4 +1,4 @@
-/** Mails about accounts: invitations, password resets, and internal errors for superadmins. Only superadmins name entities. */
+/** Mails about accounts: invitations, password resets, and internal errors for superadmins. */
 import { randomUUID } from 'node:crypto';
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
@@ -124,9 +124,10 @@ async function mailInSlot({ db, mailer, publicUrl }: MailDependencies): Promise<
   await mailer.send({ to, messageId, ...internalErrorMail(errors, publicUrl) });
 }
 
-/** Each line of these mails has less than 76 characters, so that it is sent unchanged and a link stays whole, also in the outbox. */
+/** Each line of a mail has less than 76 characters, so that it is sent unchanged and a link stays whole. */
 const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';
 
+/** Has no text of an admin's own: only superadmins name entities. */
 function invitationMail({ entityName, link }: { entityName: string; link: string }): {
   subject: string;
   text: string;

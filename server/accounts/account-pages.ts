@@ -1,4 +1,4 @@
-/** Pages of mailed links: accept an invitation, set a password. Opening one changes nothing: mail scanners do it, too. */
+/** Pages of mailed links: accept an invitation, set a password. Mail scanners open them, too: that changes nothing. */
 import * as api from '../../api/accounts/account-pages.ts';
 import { escaped } from '../../domain/text/html.ts';
 import { findInvitationByToken } from '../../store/accounts/account-links-across-entities.ts';
