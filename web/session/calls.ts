@@ -37,7 +37,7 @@ export function useRead<N extends OperationName>(
   const queryKey = [session.entity.identifier, name, input];
   return useQuery<ResultOf<N>, Refusal>({
     queryKey,
-    // What is known already is asked for again by the page, not by the person.
+    // The page, not the person, asks again for known data.
     queryFn: ({ signal }) =>
       call(name, input, { signal, ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND) }),
     enabled: isWanted,
