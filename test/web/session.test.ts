@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { builtConsole, isTooWide, logIn, makePerson, useBrowser, violationsOf } from '../harness/core/console.ts';
+import { builtConsole, isTooWide, logIn, makePerson, useBrowser, violationsOf } from '../harness/console/console.ts';
 import { testServer } from '../server/http/test-server.ts';
 import { useServer } from '../server/http/use-server.ts';
 

@@ -1,9 +1,9 @@
 /** The client of this page: calls with the session's cookie, for the entity that the page shows. */
-import { createClient, type Client, Refusal, UNREACHABLE, type OperationName } from '../../api/client.ts';
+import { createClient, type Client, Refusal, type OperationName } from '../../api/client.ts';
 import type { CalledOperation } from '../../api/core/called-operation.ts';
 import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
 
-export { Refusal, UNREACHABLE };
+export { Refusal };
 export type { Client, OperationName };
 
 let shownEntity: string | null = null;

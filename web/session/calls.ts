@@ -49,7 +49,7 @@ export function useRead<N extends OperationName>(
 }
 
 /** Every second in the first minute, then every two; after ten minutes every five. Hidden tabs rest. */
-export function pollMs(sinceMs: number): number {
+function pollMs(sinceMs: number): number {
   if (sinceMs < 60_000) return 1_000;
   return sinceMs < 10 * 60_000 ? 2_000 : 5_000;
 }

@@ -168,7 +168,7 @@ function SessionProvider({
 }
 
 /** Returns rights and the role that the session lacks for the operation. */
-export function missingOf(session: ConsoleSession, operation: OperationName): Missing {
+function missingOf(session: ConsoleSession, operation: OperationName): Missing {
   const { rights, role } = operationOf(operation);
   const lacked: string[] = rights.filter((right: Right) => !session.enable[right]);
   const hasRole = role === undefined || role === 'person' || session.superadmin || (role === 'admin' && session.admin);

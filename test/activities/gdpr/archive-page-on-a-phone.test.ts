@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { archivePage } from '../../../domain/gdpr/archive-page.ts';
-import { findChromium, renderedPage } from '../../harness/core/browser.ts';
+import { findChromium, renderedPage } from '../../harness/console/browser.ts';
 
 const chromium = findChromium();
 const LONG = 'x'.repeat(500);

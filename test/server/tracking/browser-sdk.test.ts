@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { InjectOptions } from 'fastify';
 import { expect, test } from 'vitest';
-import { findChromium, openPage } from '../../harness/core/browser.ts';
+import { findChromium, openPage } from '../../harness/console/browser.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { testServer } from '../http/test-server.ts';

@@ -9,11 +9,11 @@ import type { ConsoleFiles } from '../../../server/dependencies.ts';
 import { hashPassword } from '../../../server/accounts/passwords.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { findChromium } from './browser.ts';
-import { onFileEnd } from './clean-up.ts';
-import type { TestStore } from './database.ts';
-import type { World } from './world.ts';
+import { onFileEnd } from '../core/clean-up.ts';
+import type { TestStore } from '../core/database.ts';
+import type { World } from '../core/world.ts';
 
-export const PASSWORD = 'correct horse battery staple';
+const PASSWORD = 'correct horse battery staple';
 
 /** The build of this checkout: the first test of a machine makes it. */
 export async function builtConsole(): Promise<ConsoleFiles> {

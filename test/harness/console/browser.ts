@@ -5,8 +5,8 @@ import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { onFileEnd } from './clean-up.ts';
-import { failInCi } from './not-tested.ts';
+import { onFileEnd } from '../core/clean-up.ts';
+import { failInCi } from '../core/not-tested.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 

@@ -1,0 +1,67 @@
+/** The call behind a page, as curl and as `millrace`, with the page of the manual. */
+import { operationOf, type OperationName } from '../session/api.ts';
+import { useState } from 'react';
+import { Icon } from './icon.tsx';
+import { Panel } from './panel.tsx';
+
+export function AsCommand({
+  operation,
+  params = {},
+  body,
+  cli,
+  manual,
+}: {
+  operation: OperationName;
+  params?: Record<string, string>;
+  body?: unknown;
+  /** Lines of the command line; none where it has no such command. */
+  cli?: readonly string[];
+  /** Page of the manual, without `.md`. */
+  manual: string;
+}) {
+  const curl = curlOf(operation, params, body);
+  return (
+    <Panel title="As a command" end={<CopyButton text={[...(cli ?? []), curl].join('\n')} />}>
+      <div className="body">
+        {cli && (
+          <pre className="cmd" tabIndex={0}>
+            {cli.join('\n')}
+          </pre>
+        )}
+        <pre className="cmd" tabIndex={0} role="group" aria-label="The same by HTTP">
+          <span className="c"># by HTTP</span>
+          {'\n'}
+          {curl}
+        </pre>
+        <p className="small quiet">
+          <a href={`/manual/${manual}.md`}>In the manual</a>
+        </p>
+      </div>
+    </Panel>
+  );
+}
+
+/** Returns a call by curl; the token comes from the environment. */
+function curlOf(name: OperationName, params: Record<string, string>, body: unknown): string {
+  const { method, path } = operationOf(name);
+  const address = path.replaceAll(/:(\w+)/g, (whole, key: string) => params[key] ?? whole);
+  return [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$MILLRACE_URL${address}"`,
+    `-H "Authorization: Token $MILLRACE_TOKEN"`,
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body)}'`]),
+  ].join(' \\\n  ');
+}
+
+export function CopyButton({ text }: { text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <button
+      type="button"
+      className="btn plain"
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
+      <Icon name={isCopied ? 'check' : 'copy'} />
+      {isCopied ? 'Copied' : 'Copy'}
+    </button>
+  );
+}

@@ -1,0 +1,80 @@
+/** A table of records; below 720 pixels each row is a card. */
+import type { ReactNode } from 'react';
+import type { Refusal } from '../session/api.ts';
+import { Skeleton } from './panel.tsx';
+import { Refused } from './refusal.tsx';
+
+export type Column<T> = { title: string; isNumber?: boolean; cell: (row: T) => ReactNode };
+
+type More = {
+  error: Refusal | null;
+  hasNextPage: boolean;
+  isFetchingNextPage: boolean;
+  isPending: boolean;
+  fetchNextPage: () => unknown;
+  refetch: () => unknown;
+};
+
+export function DataTable<T>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  empty,
+  more,
+}: {
+  /** Says what the rows are, for those who don't see the heading. */
+  caption: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  keyOf: (row: T) => string;
+  empty: ReactNode;
+  more?: More;
+}) {
+  if (more?.isPending) return <Skeleton rows={5} />;
+  if (rows.length === 0 && !more?.error) return empty;
+  return (
+    <>
+      {rows.length > 0 && (
+        <div className="scroll" tabIndex={0} role="region" aria-label={caption}>
+          <table className="cards">
+            <caption className="sr">{caption}</caption>
+            <thead>
+              <tr>
+                {columns.map(({ title, isNumber }) => (
+                  <th key={title} scope="col" className={isNumber ? 'num' : undefined}>
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={keyOf(row)}>
+                  {columns.map(({ title, isNumber, cell }) => (
+                    <td key={title} data-label={title} className={isNumber ? 'num' : undefined}>
+                      <span>{cell(row)}</span>
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {more?.error && <Refused refusal={more.error} retry={() => void more.refetch()} />}
+      {more?.hasNextPage && (
+        <footer>
+          <button
+            type="button"
+            className="btn plain"
+            disabled={more.isFetchingNextPage}
+            onClick={() => void more.fetchNextPage()}
+          >
+            {more.isFetchingNextPage ? 'Reading' : 'Next 100'}
+          </button>
+        </footer>
+      )}
+    </>
+  );
+}

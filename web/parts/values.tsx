@@ -1,0 +1,94 @@
+/** Values as pages show them: whole numbers, shares, instants in the person's zone, ids that can be copied. */
+import { useState } from 'react';
+import { useSettings } from '../session/settings.ts';
+import { Icon } from './icon.tsx';
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 20 });
+const oneDecimal = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+export const countText = (value: number | bigint): string => whole.format(value);
+
+/** Shows a number whole, however large it is. */
+export function Count({ value }: { value: number | bigint }) {
+  return <span className="n">{countText(value)}</span>;
+}
+
+/** Shows a share with what it is a share of. */
+export function Percent({ part, whole: total, of }: { part: number; whole: number; of: string }) {
+  return <span className="n">{total === 0 ? '–' : `${oneDecimal.format((100 * part) / total)} % of ${of}`}</span>;
+}
+
+/** Returns bytes in MB, below 0.1 MB in bytes. */
+export function bytesText(bytes: number): string {
+  return bytes < 100_000 ? `${countText(bytes)} bytes` : `${oneDecimal.format(bytes / 1_000_000)} MB`;
+}
+
+/** Returns a duration as `2 d 3 h`, `4 h 05 m`, `3 m 05 s` or `12.3 s`. */
+export function durationText(ms: number): string {
+  const seconds = ms / 1_000;
+  if (seconds < 60) return `${oneDecimal.format(seconds)} s`;
+  const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3_600)];
+  if (hours < 1) return `${minutes} m ${twoDigits(seconds % 60)} s`;
+  return hours < 48 ? `${hours} h ${twoDigits(minutes % 60)} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+const twoDigits = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Shows an instant in the zone of the top line: the time, from yesterday on with the day; within a day how long ago. */
+export function When({ at }: { at: string | number | Date | null }) {
+  const { zone } = useSettings();
+  if (at === null) return <span className="quiet">–</span>;
+  const date = new Date(at);
+  const ago = Date.now() - date.getTime();
+  return (
+    <time dateTime={date.toISOString()} title={`${instantText(date, zone)} (${zone})`} className="n">
+      {isSameDay(date, new Date(), zone) ? timeText(date, zone) : instantText(date, zone)}
+      {Math.abs(ago) < DAY_MS && <span className="quiet"> {agoText(ago)}</span>}
+    </time>
+  );
+}
+
+function timeText(date: Date, timeZone: string): string {
+  return new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'medium' }).format(date);
+}
+
+/** Returns day and time as `24 Nov 2026 18:52:07`. */
+export function instantText(date: Date, timeZone: string): string {
+  const day = new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'medium' }).format(date);
+  return `${day} ${timeText(date, timeZone)}`;
+}
+
+function isSameDay(one: Date, other: Date, timeZone: string): boolean {
+  const day = new Intl.DateTimeFormat('en-CA', { timeZone });
+  return day.format(one) === day.format(other);
+}
+
+function agoText(ms: number): string {
+  const [size, unit] = [Math.abs(ms), ms >= 0 ? 'ago' : 'from now'];
+  if (size < 1_000) return 'now';
+  const span =
+    size < 60_000
+      ? `${Math.floor(size / 1_000)} s`
+      : size < 3_600_000
+        ? `${Math.floor(size / 60_000)} min`
+        : `${Math.floor(size / 3_600_000)} h`;
+  return `${span} ${unit}`;
+}
+
+/** Shows an id whole, and copies it on a press. */
+export function Id({ value }: { value: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = (): void => {
+    void navigator.clipboard.writeText(value).then(() => setCopied(true));
+  };
+  return (
+    <span className="id">
+      <code>{value}</code>
+      <button type="button" className="copy" aria-label={`Copy ${value}`} onClick={copy}>
+        <Icon name={isCopied ? 'check' : 'copy'} />
+      </button>
+    </span>
+  );
+}
