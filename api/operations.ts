@@ -51,6 +51,7 @@ export * from './tracking/tracking-privacy.ts';
 export * from './tracking/tracking.ts';
 export * from './gdpr/gdpr-holds.ts';
 export * from './gdpr/gdpr-identifiers.ts';
+export * from './gdpr/gdpr-locations.ts';
 export * from './gdpr/gdpr-readmission.ts';
 export * from './gdpr/gdpr-receipts.ts';
 export * from './gdpr/gdpr.ts';

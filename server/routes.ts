@@ -40,6 +40,7 @@ import { usageFileRoutes } from './files/usage-files.ts';
 import { gdprDownloadRoutes } from './gdpr/gdpr-downloads.ts';
 import { gdprHoldRoutes } from './gdpr/gdpr-holds.ts';
 import { gdprIdentifierRoutes } from './gdpr/gdpr-identifiers.ts';
+import { gdprLocationRoutes } from './gdpr/gdpr-locations.ts';
 import { gdprReadmissionRoutes } from './gdpr/gdpr-readmission.ts';
 import { gdprReceiptRoutes } from './gdpr/gdpr-receipts.ts';
 import { gdprRoutes } from './gdpr/gdpr.ts';
@@ -123,6 +124,7 @@ export const routes: readonly Route[] = [
   ...gdprHoldRoutes,
   ...gdprReadmissionRoutes,
   ...gdprIdentifierRoutes,
+  ...gdprLocationRoutes,
   ...userRoutes,
   ...invitationRoutes,
   ...passwordResetRoutes,

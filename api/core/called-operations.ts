@@ -138,6 +138,7 @@ listLatestGdprRequests GET /api/gdpr/latest_requests token rights=gdpr_data_mana
 listLegalTexts GET /api/apps/:app_identifier/data_wallet/legal_texts token rights=gdpr_data_manage
 listLiveCalls GET /api/apps/:app_identifier/live token rights=usage_analytics_view audited=true
 listLocations GET /api/apps/:app_identifier/locations token rights=usage_analytics_view audited=true
+listPersonalDataLocations GET /api/gdpr/locations token rights=gdpr_data_manage
 listPrivacyRequests GET /api/apps/:app_identifier/privacy_requests token rights=gdpr_data_manage audited=true
 listPurposes GET /api/apps/:app_identifier/data_wallet/purposes token rights=gdpr_data_manage
 listPushCertificates GET /api/apps/:app_identifier/push_certificates token rights=push_certificates_manage

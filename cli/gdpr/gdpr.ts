@@ -40,7 +40,30 @@ function addEvidenceCommands(gdpr: Command, run: Run): void {
     .option('--device <id>', 'the same of a device')
     .option('--out <file>', 'write them into a file')
     .action((id: string | undefined, options: ReceiptOptions) => run((context) => printReceipts(context, id, options)));
+  gdpr
+    .command('locations')
+    .description('list the tables and file areas that may hold personal data, and how long they keep it')
+    .argument('[request]', 'a deletion: shows what it has erased in each, and what its last scan still found')
+    .action((id: string | undefined) => run((context) => listLocations(context, id)));
 }
+
+async function listLocations(
+  { client, console, terminal: { width } }: CommandContext,
+  id: string | undefined,
+): Promise<number> {
+  const { locations } = await client.listPersonalDataLocations({ query: { request_id: id } });
+  const counted = id === undefined ? [] : ['erased', 'left'];
+  const rows = locations.map(({ name, holds, kept_for: kept, erased, survivors }) => [
+    name,
+    ...(id === undefined ? [] : [String(erased ?? ''), String(survivors ?? '')]),
+    withoutLinks(holds),
+    withoutLinks(kept),
+  ]);
+  console.log(table(['location', ...counted, 'may hold', 'kept'], rows, width));
+  return 0;
+}
+
+const withoutLinks = (markdown: string) => markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 
 type ReceiptOptions = { user?: string; device?: string; out?: string };
 

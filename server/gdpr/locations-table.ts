@@ -9,8 +9,8 @@ export function withLocations(page: string): string {
 
 function table(): string {
   const rows = personalData.map(
-    ({ name, holds, foundBy, erasedBy }) =>
-      `| ${name.endsWith('/') ? 'files ' : ''}\`${name}\` | ${holds} | ${foundBy} | ${erasedBy} |`,
+    ({ name, holds, foundBy, erasedBy, keptFor }) =>
+      `| ${name.endsWith('/') ? 'files ' : ''}\`${name}\` | ${holds} | ${foundBy} | ${erasedBy} | ${keptFor} |`,
   );
-  return ['| location | what it may hold | found by | erased by |', '|---|---|---|---|', ...rows].join('\n');
+  return ['| location | what it may hold | found by | erased by | kept |', '|---|---|---|---|---|', ...rows].join('\n');
 }

@@ -31,15 +31,16 @@ type Filtered = FilterTable & {
   otherColumns: string;
   holds: string;
   erasedBy: string;
+  keptFor: string;
   changed?: (tx: Tx, entityId: number, ids: readonly number[]) => Promise<void>;
 };
 
 /** Values in filters and steps of funnels. Erases those that mean a person (`meaningOf`), and reports the rest. */
 export function filtersOfPeople<const D extends Filtered>(described: D & ColumnsOfItsTable<D>): ErasingLocation;
-export function filtersOfPeople({ name, column, otherColumns, holds, erasedBy, changed }: Filtered): ErasingLocation {
+export function filtersOfPeople({ name, column, otherColumns, changed, ...described }: Filtered): ErasingLocation {
   const foundBy = 'a value that equals the id, if it [means the person](#values-of-filters)';
   return {
-    ...withColumns({ name, columns: column, otherColumns, holds, foundBy, erasedBy }),
+    ...withColumns({ ...described, name, columns: column, otherColumns, foundBy }),
     async count({ db }, entityId, people) {
       const isPersons = await meaningOf(db, entityId, people);
       let rows = 0;

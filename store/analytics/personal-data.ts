@@ -9,6 +9,7 @@ const funnels = filtersOfPeople({
   column: 'steps',
   holds: 'details of events that stored steps compare with',
   erasedBy: 'removing the value',
+  keptFor: 'as long as the funnel',
   otherColumns: `entity_id, id, identifier, name, description, max_duration, app_ids, created_by, created_at,
     updated_at, archived_at`,
 });
@@ -19,6 +20,7 @@ export const segments = filtersOfPeople({
   column: 'filters',
   holds: 'filters: values of attributes and details of events that they compare with',
   erasedBy: 'removing the value; the segment, and those that name it, are due for a refresh',
+  keptFor: 'as long as the segment',
   otherColumns: `entity_id, id, identifier, app_id, name, description, created_by, created_at, updated_at,
     last_used_at, refresh_wanted_at, refresh_begun_at, generation, snapshot_at, failure, people_count, people_total,
     people_push, reach_count, reach_optin, reach_token, reach_total`,
@@ -48,6 +50,7 @@ const segmentMembers = rowsOfPeople({
     "user id; device id, if no one else uses the device in the segment's app, or if [the device " +
     'itself](gdpr.md#from-a-device) makes the request',
   erasedBy: 'deleting the rows; a refresh leaves out erased people',
+  keptFor: 'until a refresh finds that the person has left, or the segment is deleted',
   found: `SELECT segment_id, person FROM segment_members WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS})
     UNION ALL SELECT segment_id, person FROM segment_members AS m
       WHERE entity_id = $1 AND person = ANY (${DEVICE_SUBJECTS}) AND (substr(person, 2) = ANY ($4) OR NOT EXISTS (

@@ -19,6 +19,7 @@ const attributeValues = rowsOfCustomers({
     'customer type and id, in each System of Records; if [the device itself](gdpr.md#from-a-device) makes the ' +
     'request, in those of apps and the global one',
   erasedBy: 'deleting the rows',
+  keptFor: 'until the value is removed or replaced, or its attribute or System of Records is deleted',
   // Reads a key range for each SoR and person. A device's own request ($4) has no values in custom SoRs.
   where: `r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1) AND ${OF_CUSTOMERS}
     AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[])
@@ -42,9 +43,10 @@ const attributeChangeLog: PersonalDataLocation = {
     name: 'attribute_change_log',
     columns: 'customer_type, customer_ids, received_at, committed_at',
     otherColumns: 'entity_id, id, sor_id, pending',
-    holds: 'whose values changed and when, for 40 days',
+    holds: 'whose values changed and when',
     foundBy: 'customer type and id, through all entries of the entity',
     erasedBy: 'replacing the ids with NULL',
+    keptFor: '40 days',
   }),
   count: ({ db }, entityId, people) => countLogged(db, entityId, idsByType(people)),
   export: ({ db }, entityId, people) => listLogged(db, entityId, idsByType(people)),
@@ -58,6 +60,7 @@ const customers = rowsOfCustomers({
   holds: 'the fact that a customer has values',
   foundBy: 'customer type and id',
   erasedBy: 'deleting the rows',
+  keptFor: 'as long as the customer has values',
   // A device that makes its own request ($4) stays a customer while a custom SoR has values of it.
   where: `${OF_CUSTOMERS} AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[]) OR NOT EXISTS (
     SELECT FROM systems_of_records s JOIN attribute_values v

@@ -25,6 +25,7 @@ export const feedRequests: PersonalDataLocation = {
     holds: 'the values of a JSON feed until Millrace has merged them; then the body is gone',
     foundBy: 'customer id and type of each value',
     erasedBy: 'replacing the value with the keyed hash; Millrace merges all others',
+    keptFor: 'a week after the request has finished',
   }),
   // The merge refuses erased people in later requests.
   async count({ db, writtenBefore }, entityId, people) {

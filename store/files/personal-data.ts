@@ -46,6 +46,7 @@ const fileJobs: PersonalDataLocation = {
     holds: 'what a file was requested with: filters, or the search for a user or device',
     foundBy: 'the type and id that it searches for; the id within it',
     erasedBy: 'emptying it; the job ends without a file',
+    keptFor: 'a week after the file was built, or failed',
   }),
   count: ({ db }, entityId, people) => countRows(db, NAMING, keysOf(entityId, people)),
   async *export({ db }, entityId, people) {
@@ -87,12 +88,13 @@ const NAMES_NOBODY = `(kind = 'event_details' OR NOT coalesce(${QUERY} -> 'field
 export const files = filesOfPeople({
   name: 'files/',
   isBuiltFromTables: true,
-  holds: 'files of [file exports](files.md), for a week',
+  holds: 'files of [file exports](files.md)',
   foundBy:
     'finished CSV files in which the id stands, if their rows name people; ids that are not vouched for stand in ' +
     'a column of their type. Every other file of the entity, if a table that files are built from had the person. ' +
     'Files that were begun after these tables were erased are left alone',
   erasedBy: 'deleting the file; Millrace builds it anew',
+  keptFor: 'a week after the file was built',
   list: listFilesOf,
   shown: ({ identifier, isSearchable }) => (isSearchable ? { within: identifier } : null),
   async erase(deps, entityId, people) {

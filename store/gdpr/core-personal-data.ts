@@ -19,9 +19,10 @@ const idempotentRequests = textsOfPeople({
   keys: { key_hash: 'bytea' },
   texts: ['reply'],
   otherColumns: 'entity_id, key_hash, fingerprint, holder, received_at, leased_until, http_status, identifier',
-  holds: 'a response that is kept for a retry, for 24 hours',
+  holds: 'a response that is kept for a retry',
   foundBy: 'the id within it',
   erasedBy: 'emptying the response: the server then refuses a retry, because the response is not kept',
+  keptFor: '24 hours',
   within: 'identifier',
   emptied: 'reply = NULL',
 });
@@ -37,6 +38,7 @@ const outboxMails = filesOfPeople({
     'the id in subject, text or addresses, once decoded; a file that is no mail moves to ' +
     '`outbox/unreadable/`, and is searched as text. If it stays, request and receipt name it, and so does what needs attention',
   erasedBy: 'deleting the file',
+  keptFor: 'until an operator removes the file',
   list: listMails,
   shown: () => ({ within: null }),
   async erase(deps, entityId, people) {
@@ -142,6 +144,7 @@ const scratch: PersonalDataLocation = {
   erasedBy:
     "deleting what processes that are gone left, and a running command's file that names the person. Other " +
     'steps end within minutes and remove their files: the deletion waits for them',
+  keptFor: 'until the step ends, within minutes',
   count: async (deps, entityId, people) => (await listNaming(deps, entityId, people)).length,
   async *export(deps, entityId, people) {
     const vouched = people.filter(isVouchedFor);

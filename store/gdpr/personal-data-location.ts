@@ -75,6 +75,8 @@ export type PersonalDataLocation = {
   foundBy: string;
   /** Effect of erasure, in the same way. */
   erasedBy: string;
+  /** How long Millrace keeps it, in the same way. */
+  keptFor: string;
   /** Counts rows or files that tell something about any of these people (`listSurvivors`). */
   count(deps: LocationDependencies, entityId: number, people: KnownBy[]): Promise<number>;
   /** Yields what an archive shows of them, one record a row. */

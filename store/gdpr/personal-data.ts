@@ -42,6 +42,7 @@ export const gdprRequestPeople: PersonalDataLocation = {
       'deleting the rows of access requests, and emptying the device from which another user requested ' +
       'access; the worker first gives up an archive that it is writing. A deletion request keeps its rows for its ' +
       'week; if one waits for approval and names no other user id, it is done',
+    keptFor: 'a week after the request was treated or declined',
   }),
   async count({ db }, entityId, people) {
     const ids = idsOf(entityId, people);
@@ -113,9 +114,10 @@ export const archives: PersonalDataLocation = {
   name: 'access/',
   columns: [],
   otherColumns: [],
-  holds: 'archives of access requests, for a week',
+  holds: 'archives of access requests',
   foundBy: "the request's people; the other users whose records a device's archive shows, by keyed hash",
   erasedBy: "deleting the file; the device's request then says why",
+  keptFor: 'a week after the request was treated',
   async count(deps, entityId, people) {
     const unknown = await Array.fromAsync(listUnknown(deps, entityId));
     const showing = await countRows(deps.db, SHOWING_THEM, [
@@ -279,6 +281,7 @@ const gdprIdentifiers = idsOfRequests({
   erasedBy:
     "deleting the rows, and emptying the id that led to another person's; a deletion that has begun keeps " +
     'its rows until its end',
+  keptFor: 'until the request has ended',
   own: `gdpr_requests r CROSS JOIN LATERAL (
       SELECT i.ctid, i.kind, i.value, i.origin FROM gdpr_identifiers i
       WHERE i.entity_id = $1 AND i.request_id = r.id AND (i.kind, i.value) IN (SELECT * FROM unnest($2::text[], $3::text[]))
@@ -302,6 +305,7 @@ const gdprLeftIdentifiers = idsOfRequests({
     'that led to each',
   foundBy: 'kind and value; the id that led there',
   erasedBy: "deleting the rows, and emptying the id that led to another person's; the rows also go with the request",
+  keptFor: 'a week after the request was treated',
   own: `gdpr_left_identifiers i JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = i.request_id
     WHERE i.entity_id = $1 AND (i.value, i.kind) IN (SELECT * FROM unnest($2::text[], $3::text[]))`,
   // A user's id led there.
@@ -321,6 +325,7 @@ const gdprHolds = rowsOfCustomers({
   erasedBy:
     'deleting the row, which can only be a hold that came too late; if the reason of a hold on somebody else names the ' +
     'person, the receipt lists that hold in `kept_values`',
+  keptFor: 'until the hold is released',
   where: '(r.customer_id, r.customer_type) IN (SELECT * FROM unnest($2::text[], $3::text[]))',
   parameters: customerKeys,
   shown: 'identifier, customer_type, customer_id, kind, reason, created_at',
@@ -332,6 +337,7 @@ const tombstones = keyedHashes({
   columns: 'customer_hash',
   otherColumns: 'entity_id, raised_at',
   holds: 'the fact that a person was erased',
+  keptFor: 'as long as the entity, or until the person is readmitted',
   shown: 'SELECT raised_at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])',
 });
 
@@ -340,6 +346,7 @@ const tombstoneBatches = keyedHashes({
   columns: 'hashes',
   otherColumns: 'entity_id, key, kind, made_at, search_pending',
   holds: 'tombstones as files in `tombstones/`, from which Millrace restores them',
+  keptFor: 'as long as the entity',
   shown: 'SELECT made_at, kind FROM tombstone_batches WHERE entity_id = $1 AND hashes && $2::bytea[] ORDER BY made_at',
 });
 
@@ -348,6 +355,7 @@ const gdprReceipts = keyedHashes({
   columns: 'subjects',
   otherColumns: 'entity_id, id, identifier, request_identifier, request_type, round, issued_at, document',
   holds: 'a signed record of the data shown or erased',
+  keptFor: 'for good',
   shown: `SELECT identifier AS receipt, request_identifier AS request, request_type, round, issued_at FROM gdpr_receipts
     WHERE entity_id = $1 AND subjects && $2::bytea[] ORDER BY id`,
 });

@@ -73,6 +73,7 @@ export function textsOfPeople(texts: TextsOfPeople): ErasingLocation {
     holds,
     foundBy,
     erasedBy,
+    keptFor,
     emptied,
     changeable = 'true',
   } = texts;
@@ -80,7 +81,7 @@ export function textsOfPeople(texts: TextsOfPeople): ErasingLocation {
     AND (${texts.naming ?? namingOf(texts)})`;
   const change = emptied === undefined ? `DELETE FROM ${name}` : `UPDATE ${name} SET ${emptied}`;
   return {
-    ...withColumns({ name, columns, otherColumns, holds, foundBy, erasedBy }),
+    ...withColumns({ name, columns, otherColumns, holds, foundBy, erasedBy, keptFor }),
     async count(deps, entityId, people) {
       let total = 0;
       for await (const some of listCandidates(deps, texts, entityId, people)) {

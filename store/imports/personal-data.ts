@@ -29,6 +29,7 @@ const dryRunIds = rowsOfCustomers({
   holds: 'the ids of the rows of a running dry run, with their first lines',
   foundBy: 'customer type and id',
   erasedBy: 'deleting the rows; the sweep does so when the dry run has ended',
+  keptFor: 'until the dry run has ended',
 });
 
 /** The type of customer_id: files contain only users, a sync has one type, and each value of a feed has its own. */
@@ -53,6 +54,7 @@ const importErrors = textsOfPeople({
   holds: 'id, key, message and the original row or record, from imports, feeds and syncs',
   foundBy: 'the id and its type; if an error has none, the id within record and message',
   erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
+  keptFor: 'a week after the end of an import or a request of a feed; 30 days after the end of a run of a sync',
   isOfSors: true,
   subjects: `CASE WHEN customer_id IS NOT NULL THEN ARRAY['u' || customer_id, 'd' || customer_id] END`,
   naming: `${IS_OWN} OR customer_id IS NULL AND (${namedIn('raw')} OR ${namedIn('message')})`,
@@ -70,6 +72,7 @@ const pinnedFiles = filesOfPeople({
   holds: 'the files as they were imported',
   foundBy: 'the lines that contain the id',
   erasedBy: 'deleting the whole file, once its import has ended; one that no import names, five minutes after it came',
+  keptFor: 'a week after the end of the import; that of an import that failed or was canceled, until its end',
   list: listPinnedLinesOf,
   shown: ({ fileKey, line, isOwn }) =>
     line === '' ? null : isOwn ? { own: { file: fileKey, line } } : { within: fileKey },

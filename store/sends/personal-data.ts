@@ -16,6 +16,7 @@ const sendMessages = rowsOfPeople({
     "a message that was asked for, with the values of its placeholders, until Millrace looks at the user's devices",
   foundBy: 'user id',
   erasedBy: 'replacing the id with a keyed hash, and emptying the values',
+  keptFor: "until Millrace looks at the user's devices",
   found: 'SELECT send_id, ordinal FROM send_messages WHERE entity_id = $1 AND user_id = ANY ($2)',
   shown: `user_id, r.vars::text AS vars,
     (SELECT s.received_at FROM sends s WHERE s.entity_id = $1 AND s.id = r.send_id) AS received_at`,
@@ -30,11 +31,12 @@ export const attempts = rowsOfPeople({
     delivered_at, opened_at, shown_at, clicked_at`,
   otherColumns: `entity_id, campaign_id, id, due_at, expires_at, inapp_until, changed_at, app_id, send_id,
     message_ordinal, tries, is_paced, channel, state, code, provider, variant`,
-  holds: 'messages to the devices of people, what they said and what became of them, for 30 days',
+  holds: 'messages to the devices of people, what they said and what became of them',
   foundBy: 'user id; device id if no user was named, or if the device itself makes the request',
   erasedBy:
     'emptying ids and content, with a keyed hash in place of the user id; what waits is canceled. The rows ' +
     "stay, since a campaign's counts depend on them",
+  keptFor: '30 days, to the end of the UTC day',
   found: byUserOrDevice('attempts', 'campaign_id, id'),
   shown: `app_id, ${CAMPAIGN}, channel, code, details, r.content::text AS content, device_id, user_id, created_at,
     settled_at, delivered_at, opened_at, shown_at, clicked_at`,
@@ -53,6 +55,7 @@ const campaignAudience = rowsOfPeople({
   holds: 'the people and devices that a running campaign is about to send to',
   foundBy: 'user id; device id',
   erasedBy: 'deleting the rows',
+  keptFor: 'until Millrace sends to them, or the campaign ends',
   found: `SELECT send_id, due_at, person, device_id FROM campaign_audience
     WHERE entity_id = $1 AND (person = ANY (${USER_SUBJECTS} || ${DEVICE_SUBJECTS}) OR device_id = ANY ($4))`,
   shown: `${CAMPAIGN_OF_SEND}, person, device_id, due_at`,
@@ -67,6 +70,7 @@ const campaignMembers = rowsOfPeople({
   holds: 'the fact that a person is in the audience of a campaign',
   foundBy: 'user id; device id if the person has no user id',
   erasedBy: 'deleting the rows',
+  keptFor: 'until the campaign ends',
   found: `SELECT send_id, person FROM campaign_members
     WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS} || ${DEVICE_SUBJECTS})`,
   shown: `${CAMPAIGN_OF_SEND}, person, is_member, notified, last_notified_at`,
@@ -81,6 +85,7 @@ const campaignPeople = rowsOfPeople({
   holds: 'how many messages of a campaign a person got, opened and clicked, where the messages are no longer kept',
   foundBy: 'the id in it',
   erasedBy: 'deleting the rows',
+  keptFor: 'as long as the campaign',
   found: `SELECT campaign_id, person FROM campaign_people
     WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS} || ${DEVICE_SUBJECTS})`,
   shown: `${CAMPAIGN}, person, sent, opened, shown, clicked, last_sent_at`,

@@ -15,6 +15,7 @@ const dryRunSets = rowsOfCustomers({
   holds: 'Sets as a running dry run has left them',
   foundBy: 'customer type and id',
   erasedBy: 'deleting the rows; the sweep does so when the dry run has ended',
+  keptFor: 'until the dry run has ended',
 });
 
 const runOf = (table: string) =>
@@ -35,6 +36,7 @@ const syncBatches = textsOfPeople({
   holds: 'the records on their way to another destination',
   foundBy: 'the id within them',
   erasedBy: 'deleting the batch, once its run has ended',
+  keptFor: 'until the outcomes are recorded, mostly within seconds',
   within: 'identifier',
   changeable: hasRunEnded('sync_batches'),
 });
@@ -49,6 +51,7 @@ const syncPinnedBatches = textsOfPeople({
   holds: 'the records of a batch during its merge, for seconds',
   foundBy: 'the id within them',
   erasedBy: 'deleting the batch, once its run has ended; the merge itself leaves out erased people',
+  keptFor: 'until the batch is merged, mostly within seconds',
   within: runOf('sync_pinned_batches'),
   changeable: hasRunEnded('sync_pinned_batches'),
 });
@@ -79,6 +82,7 @@ const byKeyOfOthers = textsOfPeople({
   holds: "the fact that a sync brought a customer's record, and a checksum of the record",
   foundBy: 'customer type and id; the id within keys of other destinations',
   erasedBy: 'deleting the rows',
+  keptFor: 'until the sync is deleted',
   texts: ['key'],
   text: `CASE WHEN sync_id IN (SELECT id FROM syncs WHERE entity_id = $1 AND destination_id IS NOT NULL)
     THEN concat_ws(E'\\n', key, customer_id) END`,
@@ -150,6 +154,7 @@ const syncRuns = textsOfPeople({
   erasedBy:
     'replacing a cursor with NULL and a text with `erased`, and removing the records; the rows stay, since ' +
     'they are the history',
+  keptFor: '30 days after the end of the run',
   naming: [...[...CURSORS, ...REASONS].map(namedIn), SAMPLE_NAMING].join(' OR '),
   within: 'identifier',
   emptied: [
@@ -173,6 +178,7 @@ const syncs = textsOfPeople({
   holds: 'the cursor of the next run, the reason for a pause',
   foundBy: 'the id within them',
   erasedBy: 'replacing these with NULL and `erased`',
+  keptFor: 'until the sync is deleted',
   within: 'identifier',
   emptied: `${replacedIn('cursor', 'NULL')}, ${replacedIn('paused_reason')}`,
 });
@@ -186,6 +192,7 @@ const syncLog = textsOfPeople({
   holds: 'messages of sources and destinations',
   foundBy: 'the id within a line',
   erasedBy: 'replacing the line with `erased`',
+  keptFor: '30 days after the end of the run',
   within: runOf('sync_log'),
   emptied: `line = '${ERASED}'`,
 });

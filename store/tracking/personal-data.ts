@@ -29,6 +29,7 @@ export const sessionHeads = rowsOfPeople({
   holds: 'the latest session of a device or user',
   foundBy: "the device's or user's id; the session, if it is the person's",
   erasedBy: 'deleting the rows',
+  keptFor: "the entity's [retention](retention.md) after the device was last seen",
   found: `SELECT app_id, subject FROM session_heads WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${USER_SUBJECTS})
     UNION SELECT app_id, subject FROM session_heads AS h
       WHERE entity_id = $1 AND ${OF_ANY_APP} AND subject = ANY (${DEVICE_SUBJECTS}) AND NOT ${IS_ANOTHERS}
@@ -54,6 +55,7 @@ export const sessions = partitionsOfPeople({
   holds: "when people used an app, on which device, and the device's country and language settings",
   foundBy: BY_USER_OR_DEVICE,
   erasedBy: 'deleting the rows',
+  keptFor: "the entity's [retention](retention.md)",
   shown: `started_at, ended_at, background_seconds, utc_offset, app_id, id, device_id, user_id, app_version,
     sdk_version, os_version, device_type, device_model, idiom, country, lang, carrier`,
 });
@@ -69,6 +71,7 @@ export const events = partitionsOfPeople({
   holds: "what people did: when, on which device, the event's details",
   foundBy: BY_USER_OR_DEVICE,
   erasedBy: 'deleting the rows',
+  keptFor: "the entity's [retention](retention.md)",
   shown: 'happened_at, utc_offset, app_id, session_id, device_id, user_id, log_type, name, r.detail::text AS detail',
 });
 
@@ -83,6 +86,7 @@ export const locations = partitionsOfPeople({
   holds: 'where people were, and when',
   foundBy: BY_USER_OR_DEVICE,
   erasedBy: 'deleting the rows',
+  keptFor: "the entity's [retention](retention.md)",
   shown: 'happened_at, app_id, session_id, latitude, longitude, device_id, user_id',
 });
 
@@ -127,6 +131,7 @@ const devicesOfPeople = rowsOfPeople({
   foundBy: 'device id, if no one else uses the device; the last or present user',
   erasedBy:
     'deleting the row; if another person uses the device, too, emptying the user, the place, and a push token that came with them',
+  keptFor: "the entity's [retention](retention.md) after the device was last seen",
   found: `${OWN} UNION ${NAMING}`,
   shown: `app_id, ${DEVICE_COLUMNS}`,
 });
@@ -196,6 +201,7 @@ const deviceUsers = rowsOfPeople({
   holds: 'which user used which device',
   foundBy: 'user id',
   erasedBy: 'deleting the rows',
+  keptFor: "the entity's [retention](retention.md); longer while the device names the user as its last, or has values",
   found: `SELECT app_id, device_id, user_id FROM device_users WHERE entity_id = $1 AND user_id = ANY ($2)
     UNION SELECT app_id, device_id, user_id FROM device_users WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($4)`,
   shown: 'app_id, device_id, user_id, last_seen_at',
@@ -213,6 +219,7 @@ const userAliases = rowsOfPeople({
   holds: 'the fact that an id became another, and which device said so',
   foundBy: 'either id; the device',
   erasedBy: 'deleting the rows',
+  keptFor: "the entity's [retention](retention.md); longer while the earlier id has values",
   found: `SELECT previous_id, user_id FROM user_aliases
       WHERE entity_id = $1 AND previous_id = ANY ($2) AND (previous_id = ANY ($5) OR user_id = ANY ($2))
     UNION SELECT previous_id, user_id FROM user_aliases WHERE entity_id = $1 AND user_id = ANY ($2)
@@ -229,6 +236,7 @@ const crashes = textsOfPeople({
   holds: 'nothing, but a title may quote an error message',
   foundBy: 'the id within the title',
   erasedBy: 'replacing the title with `erased`; the crash stays',
+  keptFor: "until the last event is gone, and the entity's [retention](retention.md) is over",
   within: 'identifier',
   emptied: `title = '${ERASED}'`,
 });
@@ -243,9 +251,10 @@ const refusedCalls = textsOfPeople({
   subjects: 'subjects',
   columns: 'message_id, message_hash, message, raw, customer_hash, subjects',
   otherColumns: 'entity_id, id, received_at, app_id, index, code',
-  holds: 'a refused call, and the reason, for 30 days',
+  holds: 'a refused call, and the reason',
   foundBy: 'the type and id that the call gives itself; the id within the texts',
   erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
+  keptFor: '30 days',
   within: '(SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = refused_calls.app_id)',
   emptied: `raw = NULL, message = '${ERASED}', subjects = NULL,
     customer_hash = ${hashOfNamed(REFUSED_TEXTS, 'left(named.type, 1) || named.id = ANY (subjects)')},
@@ -261,9 +270,10 @@ const liveCalls = textsOfPeople({
   subjects: 'subjects',
   columns: 'message, message_id, call, subjects',
   otherColumns: 'entity_id, id, app_id, received_at, outcome, code',
-  holds: 'the last 100 calls of an app, shortened, for an hour',
+  holds: 'the last 100 calls of an app, shortened',
   foundBy: 'the type and id that the call gives itself; the id within the texts',
   erasedBy: 'deletion',
+  keptFor: 'an hour',
   within: '(SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = live_calls.app_id)',
 });
 

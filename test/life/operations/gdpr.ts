@@ -83,6 +83,7 @@ export const gdprOperations: LifeOperations = {
   },
   listGdprIdentifiers: about('request'),
   previewUserIdentifiers: call(byUser),
+  listPersonalDataLocations: call(() => ({})),
   listGdprReceipts: about('request'),
   listReceiptsOfPerson: call(byUser),
   downloadArchive: about('archive', (_draw, { id }) => {

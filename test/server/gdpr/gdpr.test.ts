@@ -6,6 +6,7 @@ import { SIMILAR_IDS } from '../../../store/attributes/similar-ids.ts';
 import { write } from '../../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../../store/core/look-up-by-key.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { upsertGdprMail } from '../../../store/gdpr/mails.ts';
 import {
   findGdprRequest,
@@ -572,5 +573,57 @@ describe('requests of every kind', () => {
     expect(all.navigation.first).toBe('http://millrace.test/api/gdpr/requests?page=1&per_page=1000');
     expect((await list({ state: 'waiting' })).items).toEqual([]);
     expect(errorsOf(await get('/api/gdpr/requests', { state: 'done' }))[0]).toBe(400);
+  });
+});
+
+describe('the locations of personal data', () => {
+  const locations = async (query: Record<string, string> = {}) =>
+    resultOf(await get('/api/gdpr/locations', query)).locations as Record<string, unknown>[];
+
+  test('are those of the registry, each with what docs/privacy.md says of it', async () => {
+    const listed = await locations();
+    expect(listed.map(({ name }) => name)).toEqual(personalData.map(({ name }) => name));
+    expect(listed.find(({ name }) => name === 'refused_calls')).toEqual({
+      name: 'refused_calls',
+      holds: 'a refused call, and the reason',
+      found_by: 'the type and id that the call gives itself; the id within the texts',
+      erased_by: 'emptying these columns; the rows stay, since counts depend on them',
+      kept_for: '30 days',
+      is_erased: true,
+    });
+    expect(listed.flatMap(({ name, is_erased }) => (is_erased ? [] : name))).toEqual([
+      'audit_log',
+      'tombstones',
+      'tombstone_batches',
+      'gdpr_receipts',
+    ]);
+  });
+
+  test('have the counts of a deletion: none before it comes to them, and 0 found once it has scanned them', async () => {
+    const id = await askedId('delete', [ALICE]);
+    const counts = async () =>
+      (await locations({ request_id: id }))
+        .filter(({ name }) => name === 'events' || name === 'attempts')
+        .map(({ name, erased, survivors }) => [name, erased, survivors]);
+    expect(await counts()).toEqual([
+      ['events', null, null],
+      ['attempts', null, null],
+    ]);
+    await setRequest(id, `erased = '{"events": 12}', survivors = '{"attempts": 1}', looked_at = now()`);
+    expect(await counts()).toEqual([
+      ['events', 12, 0],
+      ['attempts', null, 1],
+    ]);
+  });
+
+  test('have no counts of an unknown request, of another entity, or of one for access', async () => {
+    const id = await askedId('delete', [ALICE]);
+    const other = await makeWorld(store, { rights: ['gdpr_data_manage'] });
+    expect((await get('/api/gdpr/locations', { request_id: id }, other.token)).status).toBe(404);
+    const access = await askedId('access', [ALICE]);
+    expect(errorsOf(await get('/api/gdpr/locations', { request_id: access }))).toEqual([
+      400,
+      { request_id: 'must be a deletion: a request for access erases nothing' },
+    ]);
   });
 });

@@ -32,6 +32,7 @@ const BOUNDED = {
   listStreams: 'what a connector finds in its service',
   listLatestGdprRequests: 'MAX_POLLED',
   listGdprReceipts: 'those of one request',
+  listPersonalDataLocations: 'what is built in',
 };
 /** They are streamed, and their own tests call them: what they list has to be made first. */
 const STREAMED_ELSEWHERE = ['listCrashOccurrences', 'listSyncErrors'];

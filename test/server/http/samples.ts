@@ -694,6 +694,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'DELETE /api/gdpr/holds/:hold_id': ({ asked }) => ({ params: { hold_id: asked.holdId } }),
   'GET /api/gdpr/identifiers': ({ person }) => ({ query: { user_id: person } }),
+  'GET /api/gdpr/locations': (own) => ({ query: { request_id: own.gdpr.deletionId } }),
   'GET /api/gdpr/requests/:request_id/identifiers': ({ asked }) => ({ params: { request_id: asked.requestId } }),
   'GET /api/gdpr/aliases': ({ asked }) => ({ query: { user_id: asked.later } }),
   'PUT /api/gdpr/aliases': ({ asked: { earlier, later } }) => ({
