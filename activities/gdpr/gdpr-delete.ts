@@ -1,5 +1,5 @@
 /** Steps that erase: they collect ids, apply holds, raise tombstones, and erase each location until none is left. */
-import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
+import { TELLING_EXPORTERS } from '../../domain/gdpr/deletion-list.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { findNow, findOlderWritersMs } from '../../store/core/open-window.ts';

@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { documentSignature } from '../core/document-signature.ts';
 import { type Sign, signDocument } from '../core/signed-document.ts';
 
+/** Stage of a deletion that puts the lists of erased people into the buckets of exporters. */
+export const TELLING_EXPORTERS = 'telling exporters';
+
 const hmac = z.string().regex(/^[0-9a-f]{64}$/);
 
 const RULE =

@@ -1,9 +1,9 @@
 /** The routes of privacy requests: make them, show their status, decide on them, poll for news. */
 import * as api from '../../api/gdpr/gdpr.ts';
-import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { faultsOf } from '../../domain/gdpr/request-fault.ts';
+import { TELLING_EXPORTERS } from '../../domain/gdpr/deletion-list.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import { listSimilarIds } from '../../store/attributes/similar-ids.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
@@ -391,4 +391,53 @@ function byName<T>(people: GdprPerson[], tell: (person: GdprPerson) => T): Recor
 
 function iso(time: Date | null): string | null {
   return time?.toISOString() ?? null;
+}
+
+/** A fault of a privacy request. `location` null: it keeps the request as a whole. */
+type RequestFault = { location: string | null; since: string; reason: string; what_to_do: string };
+
+type Faults = {
+  stage: string | null;
+  fault: string | null;
+  faultSince: Date | null;
+  locationFaults: Record<string, { since: string; reason: string }>;
+  givenUpAt: Date | null;
+};
+
+/** Returns what keeps a request, the oldest fault first. */
+function faultsOf({ stage, fault, faultSince, locationFaults, givenUpAt }: Faults): RequestFault[] {
+  const whole = fault === null ? [] : [{ location: null, since: faultSince ?? new Date(0), reason: fault }];
+  const atLocations = Object.entries(locationFaults).map(([location, { since, reason }]) => ({
+    location,
+    since: new Date(since),
+    reason,
+  }));
+  return [...whole, ...atLocations]
+    .toSorted((a, b) => a.since.getTime() - b.since.getTime())
+    .map(({ since, ...found }) => ({
+      ...found,
+      since: since.toISOString(),
+      what_to_do: givenUpAt === null ? whatToDo(found.location, stage) : GIVEN_UP,
+    }));
+}
+
+const GIVEN_UP =
+  'Report the error in Millrace, and restart the workers with a version that mends it. ' +
+  'POST /api/gdpr/requests/<request_id>/approve starts the request again.';
+
+const CHECK_BUCKET =
+  'Check the bucket: POST /api/data_exporters/<exporter_id>/check. The list is put there again by itself, for a day; ' +
+  'then the request goes on, and the next run of the exporter delivers the list.';
+
+function whatToDo(location: string | null, stage: string | null): string {
+  if (location === null && stage === TELLING_EXPORTERS) return CHECK_BUCKET;
+  if (location === null)
+    return 'See that the file store and the database can be reached. The request goes on by itself.';
+  const where = location.endsWith('/')
+    ? `See that ${location} in the file store can be read and written`
+    : 'See that the database works';
+  return (
+    `${where}; if so, look for the request in the logs of workers, and report the error. The other locations are erased ` +
+    'meanwhile, and this one is tried again by itself.'
+  );
 }
