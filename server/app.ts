@@ -1,4 +1,7 @@
 /** Builds the HTTP server: limits, bodies, callers, routes and errors, in the order in which a request meets them. */
+import { randomUUID } from 'node:crypto';
+import { maxHeaderSize, METHODS, type Server, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import helmet from '@fastify/helmet';
 import rateLimit from '@fastify/rate-limit';
 import fastify, {
@@ -9,11 +12,8 @@ import fastify, {
   type FastifyRequest,
   type FastifyHttpOptions,
 } from 'fastify';
-import { randomUUID } from 'node:crypto';
-import { METHODS, maxHeaderSize, type Server, STATUS_CODES } from 'node:http';
-import { Socket } from 'node:net';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
-import { refuse, Refusal } from '../domain/core/refusal.ts';
+import { Refusal, refuse } from '../domain/core/refusal.ts';
 import { SharedBudget } from '../domain/core/semaphore.ts';
 import { upsertInternalError } from '../store/jobs/internal-errors.ts';
 import { HeavyReads } from './analytics/heavy-reads.ts';
@@ -29,12 +29,12 @@ import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
 import { AdmissionLimit } from './http/admission-limit.ts';
 import { readBodies } from './http/bodies.ts';
-import { KeyRates } from './http/key-rates.ts';
 import { serveConsole } from './http/console.ts';
+import { KeyRates } from './http/key-rates.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { serveMetrics, serveOperations } from './http/operations.ts';
-import { sendError, refusalBody } from './http/refusal-reply.ts';
-import { traceRequests } from './http/request-trace.ts';
+import { refusalBody, sendError } from './http/refusal-reply.ts';
+import type { RequestTrace, TraceRequest } from './http/request-trace.ts';
 import type { Route } from './http/route.ts';
 import { authenticate, authorise, serveRoute } from './http/serve-route.ts';
 import { StreamedLists } from './http/streamed-lists.ts';
@@ -348,5 +348,33 @@ function endAnswered(app: FastifyInstance): void {
   });
   app.addHook('onResponse', async () => {
     if (isClosing) setImmediate(() => app.server.closeIdleConnections());
+  });
+}
+
+/** Traces requests but probes by the route's pattern: the address may contain a customer's id. */
+function traceRequests(app: FastifyInstance, traceRequest: TraceRequest | undefined): void {
+  if (!traceRequest) return;
+  const traces = new WeakMap<FastifyRequest, RequestTrace>();
+  app.addHook('onRequest', async (request, { raw }) => {
+    const {
+      id,
+      method,
+      headers: { traceparent },
+      routeOptions: { url: route = null, config },
+    } = request;
+    if (config.isProbe) return;
+    const trace = traceRequest({
+      method,
+      requestId: id,
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    });
+    traces.set(request, trace);
+    raw.once('close', () => trace.end({ route, status: raw.writableFinished ? raw.statusCode : null }));
+  });
+  // Not earlier: reading the body loses the trace.
+  app.addHook('preHandler', (request, _reply, done) => {
+    const trace = traces.get(request);
+    if (trace) trace.run(done);
+    else done();
   });
 }

@@ -2,9 +2,12 @@
 
 import * as api from '../../api/analytics/segments.ts';
 import { type SegmentFilters, showFilters } from '../../domain/analytics/segment-filters.ts';
+import { customerIdError, type CustomerType } from '../../domain/attributes/customer-id.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { listAttributesOfUsers } from '../../store/analytics/named-attributes.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
+import { deleteMembers, insertMembers, listErasedPeople, listPeopleOf } from '../../store/analytics/segment-members.ts';
 import {
   deleteSegment,
   findCircle,
@@ -22,19 +25,17 @@ import {
 } from '../../store/analytics/segments.ts';
 import { setLabels } from '../../store/apps/labels.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
-import { attributesOfFilters, listHiddenSegments, refuseSensitiveUsers } from './attributes-of-filters.ts';
+import { attributesOfFilters, listHiddenSegments } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './usage-filters.ts';
-import { customerIdError, type CustomerType } from '../../domain/attributes/customer-id.ts';
-import { deleteMembers, insertMembers, listErasedPeople, listPeopleOf } from '../../store/analytics/segment-members.ts';
-import type { Secrets } from '../../store/core/secrets.ts';
 
 const listAll = route(api.listSegments, async ({ query: { app }, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
@@ -319,3 +320,18 @@ async function readPeople(
 }
 
 export const segmentRoutes: Route[] = [listAll, view, create, update, remove, preview, addPeople, removePeople];
+
+/** Refuses to change people of a segment in sensitive comparisons without the right: its counts would reveal values. */
+async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
+  if (caller.rights.has('sor_manage')) return;
+  const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(
+    ({ isSensitive }) => isSensitive,
+  );
+  if (sensitive) {
+    refuse(
+      403,
+      'forbidden',
+      `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`,
+    );
+  }
+}
