@@ -11,7 +11,7 @@ import { quote } from '../../domain/text/text-limits.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { openWithoutName } from './shared-strings.ts';
-import { isOfficeFile, openSheet } from './xlsx.ts';
+import { openSheet } from './xlsx.ts';
 import { type OpenZip, openZip, tooLarge } from './zip-file.ts';
 
 type CanonicalContext = {
@@ -133,8 +133,9 @@ async function unpacked(
   };
   try {
     zip = await openZip(await spill(bounded(chunks, context), join(folder, 'source')), { maxBytes, signal });
-    if (isOfficeFile(zip)) {
-      const { sheet, rows } = await openSheet(zip, { sheet: settings.sheet, folder });
+    const office = await openSheet(zip, { sheet: settings.sheet, folder });
+    if (office) {
+      const { sheet, rows } = office;
       const format = {
         format: 'xlsx' as const,
         delimiter: ',' as const,

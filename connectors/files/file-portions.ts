@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { DELIMITERS } from '../../domain/csv/csv-bytes.ts';
 import {
@@ -21,10 +22,10 @@ import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import { withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { Cursor, ReadItem, SourceRecord } from '../core/contract.ts';
-import { jsonRecord, MAX_RECORD_NESTING, sayDepth, malformed } from '../core/json-record.ts';
+import { jsonRecord, malformed, MAX_RECORD_NESTING, sayDepth } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { canonicalFile } from './canonical-file.ts';
-import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
+import type { FileBytes, OpenFile } from './file-bytes.ts';
 import type { FileSettings } from './file-settings.ts';
 
 /** Cursor of one file: its version and position. `isGzip`: positions are not those of the file's own bytes. */
@@ -355,5 +356,61 @@ function readRecord(bytes: Buffer): SourceRecord | string {
     return jsonRecord(parseExactJson(text));
   } catch (error) {
     return error instanceof NestingError ? sayDepth(MAX_RECORD_NESTING) : 'is not JSON';
+  }
+}
+
+const GZIP = [0x1f, 0x8b];
+
+/**
+ * Yields the bytes, unzipped if they are gzip; its first two bytes begin no UTF-8 text. `onTrailingBytes`: the content
+ * is complete, but other bytes follow.
+ */
+async function* unzipped(
+  { chunks, context: { signal, maxDecompressedBytes: maxBytes = MAX_DECOMPRESSED_BYTES } }: FileBytes,
+  { onGzip, onTrailingBytes }: { onGzip: () => void; onTrailingBytes: () => void },
+): AsyncGenerator<Buffer, void, undefined> {
+  const all = chunks[Symbol.asyncIterator]();
+  try {
+    const head: Buffer[] = [];
+    for (let length = 0; length < GZIP.length;) {
+      const { done, value } = await all.next();
+      if (done) break;
+      head.push(value);
+      length += value.length;
+    }
+    const first = Buffer.concat(head);
+    const rest = restOf(first, all);
+    if (!GZIP.every((byte, at) => first[at] === byte)) return yield* rest;
+    onGzip();
+    const defect = yield* gunzip(rest, { maxBytes, signal });
+    if (defect === 'trailing_bytes') onTrailingBytes();
+    else if (defect) throw refusalOfDefect(defect, maxBytes);
+  } finally {
+    await all.return?.();
+  }
+}
+
+async function* restOf(first: Buffer, all: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  if (first.length > 0) yield first;
+  yield* { [Symbol.asyncIterator]: () => all };
+}
+
+function refusalOfDefect(defect: Exclude<GzipDefect, 'trailing_bytes'>, maxBytes: number): Refusal {
+  if (defect === 'cut_off') return sourceRefusal('transfer_broken', 'The file ends in the middle of its gzip stream');
+  if (defect === 'corrupt') {
+    return sourceRefusal(
+      'source_refused',
+      'The file begins as gzip and is none, or is corrupt: its checksum, its length or what it holds is wrong',
+    );
+  }
+  const limit = maxBytes.toLocaleString('en');
+  return sourceRefusal('too_large', `The gzip file expands to over ${limit} bytes, the most that is taken: split it`);
+}
+
+async function* skipped(chunks: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void, undefined> {
+  let left = bytes;
+  for await (const chunk of chunks) {
+    if (chunk.length > left) yield chunk.subarray(left);
+    left = Math.max(0, left - chunk.length);
   }
 }

@@ -26,16 +26,15 @@ export type SheetOptions = {
   folder: string;
 };
 
-/** Returns whether a zip file is one of Microsoft Office's, as an .xlsx file is. */
-export function isOfficeFile({ find }: OpenZip): boolean {
-  return find('[Content_Types].xml') !== undefined;
-}
-
-/** Returns a sheet's name, and its rows as CSV with commas: a line for each, also for empty ones. */
+/**
+ * Returns a sheet's name, and its rows as CSV with commas: a line for each, also for empty ones. Returns null if the
+ * zip file is not one of Microsoft Office's, as an .xlsx file is.
+ */
 export async function openSheet(
   zip: OpenZip,
   options: SheetOptions,
-): Promise<{ sheet: string; rows: AsyncGenerator<Buffer> }> {
+): Promise<{ sheet: string; rows: AsyncGenerator<Buffer> } | null> {
+  if (!zip.find('[Content_Types].xml')) return null;
   const workbook = await readWorkbook(zip);
   const sheet = chooseSheet(workbook.sheets, options.sheet);
   await zip.verify(entryOf(zip, sheet.part));
