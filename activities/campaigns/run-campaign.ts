@@ -1,6 +1,6 @@
 /** Steps of `runCampaign`: claim a campaign's run, find its audience, and send to it. */
 
-import { everybody } from '../../domain/analytics/segment-filters.ts';
+import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { localMoment, zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
 import { dueWindow, scheduleOf, type SendWindow } from '../../domain/campaigns/send-plan.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
@@ -401,3 +401,5 @@ function findDueWindows({ send, campaign }: Run, zones: readonly string[], now: 
     }),
   );
 }
+
+const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] });

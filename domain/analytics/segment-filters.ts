@@ -9,7 +9,7 @@ export type SegmentFilters = {
   /** If true, an earlier id counts as the id that it became. */
   aliases?: true;
 };
-export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] });
+
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
 export type BlockOperator = 'and' | 'or';
 
