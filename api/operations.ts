@@ -33,6 +33,7 @@ export * from './sends/push-providers.ts';
 export * from './analytics/crashes.ts';
 export * from './analytics/event-analytics.ts';
 export * from './analytics/funnels.ts';
+export * from './analytics/people.ts';
 export * from './analytics/segments.ts';
 export * from './analytics/usage-lists.ts';
 export * from './campaigns/campaigns.ts';

@@ -12,6 +12,8 @@ import { crashRoutes } from './analytics/crashes.ts';
 import { eventAnalyticsRoutes } from './analytics/event-analytics.ts';
 import { funnelStatsRoutes } from './analytics/funnel-stats.ts';
 import { funnelRoutes } from './analytics/funnels.ts';
+import { peopleRoutes } from './analytics/people.ts';
+import { personTimelineRoutes } from './analytics/person-timeline.ts';
 import { segmentRoutes } from './analytics/segments.ts';
 import { usageListRoutes } from './analytics/usage-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
@@ -103,6 +105,8 @@ export const routes: readonly Route[] = [
   ...trackingPrivacyRoutes,
   ...callReportRoutes,
   ...usageListRoutes,
+  ...peopleRoutes,
+  ...personTimelineRoutes,
   ...funnelRoutes,
   ...funnelStatsRoutes,
   ...segmentRoutes,

@@ -96,6 +96,7 @@ exportSessions GET /api/apps/:app_identifier/sessions_export token rights=usage_
 exportSessionsAs GET /api/apps/:app_identifier/sessions_export.:format token rights=usage_analytics_view audited=true
 feedAttributeValues POST /api/attribute_values sor_key audited=true
 findExportRun GET /api/export_runs/:run_id token rights=sor_manage,usage_analytics_view
+findPeople POST /api/people/find token audited=true idempotencyKey=ignored
 findSyncRun GET /api/sync_runs/:run_id token rights=sor_manage
 importAttributeValues POST /api/attribute_values/batch_import sor_key audited=true uploadPart=file
 importWithToken POST /api/attribute_values/imports token rights=sor_manage audited=true uploadPart=file
@@ -263,6 +264,7 @@ viewGdprRequest GET /api/gdpr/requests/:request_id token rights=gdpr_data_manage
 viewImport GET /api/attribute_values/imports/:import_id token rights=sor_manage
 viewLegalText GET /api/apps/:app_identifier/data_wallet/legal_texts/:legal_text_identifier token rights=gdpr_data_manage
 viewNotifyEmails GET /api/system_of_records/:sor_identifier/notify_emails token rights=sor_manage
+viewPerson POST /api/people/view token audited=true idempotencyKey=ignored
 viewPurpose GET /api/apps/:app_identifier/data_wallet/purposes/:purpose_identifier token rights=gdpr_data_manage
 viewPushCertificate GET /api/apps/:app_identifier/push_certificates/:cert_identifier token rights=push_certificates_manage audited=true
 viewPushProvider GET /api/apps/:app_identifier/push_providers/:platform token rights=push_certificates_manage
@@ -274,6 +276,7 @@ viewSession GET /api/session token role=person
 viewSync GET /api/syncs/:sync_id token rights=sor_manage
 viewSyncRun GET /api/syncs/:sync_id/runs/:run_id token rights=sor_manage
 viewSystemOfRecord GET /api/system_of_records/:sor_identifier token rights=sor_manage audited=true
+viewTimeline POST /api/people/timeline token audited=true idempotencyKey=ignored
 viewUser GET /api/users/:user_id token role=admin
 viewWalletLanguages GET /api/apps/:app_identifier/data_wallet/settings token rights=gdpr_data_manage
 withdrawInvitation DELETE /api/invitations/:invitation_id token audited=true role=admin

@@ -55,7 +55,7 @@ function rightsOf({ rights, rightsByType = {}, rightsByField = {} }: Operation):
 function rightsNeeded({ rights, rightsByType = {}, rightsByField = {} }: Operation): string {
   const byType = Object.entries(rightsByType).map(([type, right]) => `for a ${type} one \`${right}\``);
   const byField = Object.entries(rightsByField).map(([field, right]) => `with \`${field}\` \`${right}\``);
-  return [rights.map((right) => `\`${right}\``).join(' and '), ...byType, ...byField].join(', ');
+  return [rights.map((right) => `\`${right}\``).join(' and '), ...byType, ...byField].filter(Boolean).join(', ');
 }
 
 function roleTables(operations: readonly Operation[]): string[] {
@@ -75,7 +75,7 @@ function openTable(operations: readonly Operation[]): string[] {
     none: 'nothing',
   };
   const rows = operations
-    .filter(({ rights, role }) => rights.length === 0 && !role)
+    .filter((operation) => rightsOf(operation).length === 0 && !operation.role)
     .map((operation) => [by[operation.auth], nameOf(operation), operation.summary, auditedAs(operation)]);
   return [toTable(['opened by', 'call', 'does', 'audited as'], rows)];
 }

@@ -130,7 +130,8 @@ function needOf({ rights, rightsByType = {}, rightsByField = {}, role }: Operati
   const byField = Object.entries(rightsByField)
     .map(([field, right]) => `, with ${field} ${right}`)
     .join('');
-  return rights.length > 0 ? `Needs the right ${rights.join(' and ')}${byType}${byField}.` : '';
+  if (rights.length > 0) return `Needs the right ${rights.join(' and ')}${byType}${byField}.`;
+  return byType || byField ? `Needs${`${byType}${byField}`.slice(1)}.` : '';
 }
 
 function auditOf({ audits }: Operation): string {

@@ -145,7 +145,7 @@ export const sealedColumns: SealedColumn[] = [
 ];
 
 /** Sealed values that callers hold: cursors. They end with the key. */
-export const sealedElsewhere = ['customer_profiles.next', 'tracked_lists.next'];
+export const sealedElsewhere = ['customer_profiles.next', 'tracked_lists.next', 'people.look'];
 
 type SealedRow = { ctid: string; entity_id: number; row: string; sealed: string };
 

@@ -48,6 +48,9 @@ const funnelQuery = (draw: Draw) => ({
   mode: draw.of(['accurate', 'fast']),
 });
 
+const onePerson = (draw: Draw) =>
+  draw.chance(0.5) ? { user_id: draw.person().userId } : { device_id: draw.person().deviceId };
+
 export const analyticsOperations: LifeOperations = {
   listEvents: read('app', (draw) => ({
     query: draw.of([{}, since(draw), { user_ids: draw.person().userId }, { group: true, fields: 'name' }]),
@@ -82,6 +85,14 @@ export const analyticsOperations: LifeOperations = {
     body: { description: draw.name('Described'), ...(draw.chance(0.3) ? { filters: drawFilters(draw) } : {}) },
   })),
   deleteSegment: remove('segment'),
+  viewPerson: call((draw) => ({ body: onePerson(draw) })),
+  viewTimeline: call((draw) => ({ body: { ...onePerson(draw), per_page: 1 + draw.int(20) } })),
+  findPeople: call((draw) => ({
+    body: {
+      text: draw.of([draw.person().userId, draw.person().deviceId]),
+      ...(draw.chance(0.5) && { match: ['user_id'] }),
+    },
+  })),
   previewSegment: call((draw) => ({ body: { app: draw.entity.app.identifier, filters: drawFilters(draw) } })),
   addSegmentPeople: about('static segment', (draw) => ({
     body: draw.chance(0.5)

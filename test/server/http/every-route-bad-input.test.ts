@@ -83,6 +83,9 @@ const TAKEN = new Set([
   ...['POST /api/segments', 'PUT /api/segments/:identifier'].flatMap((name) =>
     ['long', 'unknown', 'null'].map((kind) => `${name} body.description: ${kind}`),
   ),
+  'POST /api/people/find body.text: unknown',
+  'POST /api/people/view body.user_id: unknown',
+  'POST /api/people/timeline body.user_id: unknown',
   // A user that is not known, a key of one's own, and one campaign without an array.
   'GET /api/campaigns/:identifier/why query.user: unknown',
   ...['transac', 'transac_push'].map((name) => `POST /api/${name} body.requestKey: unknown`),

@@ -332,6 +332,10 @@ describe('every route', () => {
       'GET /api/session',
       'PUT /api/session',
       'DELETE /api/session',
+      // Each part of a person needs its own right; a caller without any of them is refused.
+      'POST /api/people/find',
+      'POST /api/people/view',
+      'POST /api/people/timeline',
       // Without the right crashes_view these are the 404 of a crash that one may not see.
       'GET /api/crashes/:crash_identifier/occurrences',
       'GET /api/crashes/:crash_identifier/export_occurrences',
