@@ -4,15 +4,16 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type Client, type FeedRequest } from '../api/client.ts';
 import { table } from '../cli/core/table.ts';
+import type { ValueType } from '../domain/attributes/attribute-value.ts';
 import { refuse } from '../domain/core/refusal.ts';
 import { DAY_MS } from '../domain/time/durations.ts';
 import { withAppContext } from './app-context.ts';
 import { type EmbeddedBackends, openBackends } from './backends.ts';
 import type { Config } from './config.ts';
 import { demoExport } from './demo/demo-export.ts';
-import { errorTable, outcome, readBack } from './demo/demo-outcome.ts';
+import { outcome, readBack, cut } from './demo/demo-outcome.ts';
 import { type DemoBucket, startDemoS3 } from './demo/demo-s3.ts';
-import { makeDemoSor, type DemoSor, millrace, type DemoServer } from './demo/demo-server.ts';
+import { type DemoSor, millrace, type DemoServer } from './demo/demo-server.ts';
 import { demoSync } from './demo/demo-sync.ts';
 import { demoTracking } from './demo/demo-tracking.ts';
 import { enter } from './entry.ts';
@@ -421,3 +422,39 @@ await enter(async (config, log) => {
     await backends.stop();
   }
 });
+
+async function errorTable(client: Client, id: string): Promise<string> {
+  const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
+  return table(
+    ['line', 'error', 'key', 'reason'],
+    errors.map(({ line, error_type: type = '', key, message }) => [
+      String(line),
+      type,
+      cut(key ?? '', 20),
+      cut(message, 90),
+    ]),
+  );
+}
+
+async function makeDemoSor(client: Client, say: (text: string) => void): Promise<DemoSor> {
+  const { identifier, api_keys: apiKeys } = await client.createSystemOfRecord({ body: { name: 'Demo CRM' } });
+  for (const [key, type] of DEMO_ATTRIBUTES) {
+    const attribute = await client.createCustomerAttribute({
+      body: { sor_id: identifier, key, label: key, value_type: type },
+    });
+    if (key !== 'legacy') continue;
+    await client.updateCustomerAttribute({ params: { ca_identifier: attribute.identifier }, body: { disabled: true } });
+  }
+  say(`\nSystem of Record ${identifier} ("Demo CRM") with ${DEMO_ATTRIBUTES.length} attributes`);
+  return { identifier, apiKey: apiKeys[0]! };
+}
+
+const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
+  ['plan', 'String'],
+  ['orders', 'Number'],
+  ['newsletter', 'Boolean'],
+  ['born', 'Date'],
+  ['last_seen', 'Datetime'],
+  ['interests', 'Set'],
+  ['legacy', 'String'],
+];

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, stringify } from '../../api/client.ts';
-import { table } from '../../cli/core/table.ts';
 import type { DemoSor } from './demo-server.ts';
 
 export async function outcome<Status>(
@@ -12,19 +11,6 @@ export async function outcome<Status>(
     if (isOver(status)) return status;
     await delay(50);
   }
-}
-
-export async function errorTable(client: Client, id: string): Promise<string> {
-  const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
-  return table(
-    ['line', 'error', 'key', 'reason'],
-    errors.map(({ line, error_type: type = '', key, message }) => [
-      String(line),
-      type,
-      cut(key ?? '', 20),
-      cut(message, 90),
-    ]),
-  );
 }
 
 export async function readBack(client: Client, sor: DemoSor, customerId: string): Promise<string> {
