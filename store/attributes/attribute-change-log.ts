@@ -5,7 +5,6 @@ import { type Database, type Queryable, read, type Tx, write } from '../core/dat
 import { changeRows, type Tally } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Person } from '../gdpr/tombstones.ts';
-import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
 /** Days for which the log is kept. Older changes are found by reading each customer. */
 const LOG_KEPT_DAYS = 40;
@@ -18,29 +17,6 @@ export type LogPosition = { receivedAt: Instant; id: number; ordinal: number };
 export type LogScan = { since: Instant; upTo: Instant; customerType: CustomerType | null; sorIds: readonly number[] };
 
 export type ChangedCustomer = Person & { since: Instant };
-
-/** Inserts an entry for each customer type, and another one for new values (`isNew`). */
-export async function insertChanges(
-  tx: Tx,
-  entityId: number,
-  sorId: number,
-  customers: readonly (Person & { isNew: boolean })[],
-): Promise<void> {
-  if (customers.length === 0) return;
-  await tx.query(
-    `INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
-     SELECT $1, $2, customer_type, array_agg(customer_id), is_new
-     FROM unnest($3::text[] COLLATE "C", $4::smallint[], $5::boolean[]) AS changed (customer_id, customer_type, is_new)
-     GROUP BY customer_type, is_new`,
-    [
-      entityId,
-      sorId,
-      customers.map(({ customerId }) => customerId),
-      customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
-      customers.map(({ isNew }) => isNew),
-    ],
-  );
-}
 
 export type ScanStart = { now: Instant; until: Instant; isLogged: boolean };
 

@@ -2,7 +2,7 @@
 import type { FoldedSet } from '../../domain/attributes/attribute-change.ts';
 import type { StoredElement } from '../../domain/attributes/set-actions.ts';
 import type { Tx } from '../core/database.ts';
-import { insertChanges } from './attribute-change-log.ts';
+import type { Person } from '../gdpr/tombstones.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
 export type FoundSet = { elements: StoredElement[]; saidAt: Date | null; isRemoved: boolean };
@@ -189,4 +189,27 @@ function keyArrays(sets: readonly FoldedSet[]): [string[], number[], number[]] {
     sets.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
     sets.map(({ attributeId }) => attributeId),
   ];
+}
+
+/** Inserts an entry for each customer type, and another one for new values (`isNew`). */
+async function insertChanges(
+  tx: Tx,
+  entityId: number,
+  sorId: number,
+  customers: readonly (Person & { isNew: boolean })[],
+): Promise<void> {
+  if (customers.length === 0) return;
+  await tx.query(
+    `INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
+     SELECT $1, $2, customer_type, array_agg(customer_id), is_new
+     FROM unnest($3::text[] COLLATE "C", $4::smallint[], $5::boolean[]) AS changed (customer_id, customer_type, is_new)
+     GROUP BY customer_type, is_new`,
+    [
+      entityId,
+      sorId,
+      customers.map(({ customerId }) => customerId),
+      customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+      customers.map(({ isNew }) => isNew),
+    ],
+  );
 }
