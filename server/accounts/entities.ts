@@ -4,7 +4,6 @@ import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { deleteEntity, listHoldings } from '../../store/accounts/empty-entity.ts';
 import {
-  countEntities,
   type Entity,
   findEntity,
   insertEntity,
@@ -26,10 +25,10 @@ import { showEntity } from './account-records.ts';
 const NOT_FOUND = 'Entity not found';
 
 const listTheEntities = route(api.listEntities, async ({ query, ...who }, { db, secrets, settings }) => {
-  const entities = await listEntities(db, secrets, rowsOf(query));
-  const shown = await viewEntities(db, who, entities, query.secrets);
+  const { items, total } = await listEntities(db, secrets, rowsOf(query));
+  const shown = await viewEntities(db, who, items, query.secrets);
   const path = `${api.listEntities.path}${query.secrets ? '' : '?secrets=false'}`;
-  return showPage(settings, path, query, await countEntities(db), shown);
+  return showPage(settings, path, query, total, shown);
 });
 
 const viewEntity = route(api.viewEntity, async ({ params: { entity_id }, query, ...who }, { db, secrets }) => {

@@ -1,12 +1,7 @@
 /** The routes of invitations: list, mail again, withdraw, accept. */
 import * as api from '../../api/accounts/invitations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import {
-  countInvitations,
-  deleteInvitation,
-  listInvitations,
-  resendInvitation,
-} from '../../store/accounts/invitations.ts';
+import { deleteInvitation, listInvitations, resendInvitation } from '../../store/accounts/invitations.ts';
 import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -19,14 +14,8 @@ import { countAttempt } from './passwords.ts';
 const NOT_FOUND = 'Invitation not found';
 
 const listOpen = route(api.listInvitations, async ({ query, caller: { entityId } }, { db, settings }) => {
-  const invitations = await listInvitations(db, entityId, rowsOf(query));
-  return showPage(
-    settings,
-    api.listInvitations.path,
-    query,
-    await countInvitations(db, entityId),
-    invitations.map(showInvitation),
-  );
+  const { items, total } = await listInvitations(db, entityId, rowsOf(query));
+  return showPage(settings, api.listInvitations.path, query, total, items.map(showInvitation));
 });
 
 const resend = route(api.resendInvitation, async ({ params: { invitation_id }, keepReply, ...who }, { db }) => {

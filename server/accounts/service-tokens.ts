@@ -4,7 +4,6 @@ import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  countServiceTokens,
   insertServiceToken,
   listServiceTokens,
   revokeServiceToken,
@@ -20,9 +19,8 @@ import { refuseGiving } from './users.ts';
 
 const listTheServiceTokens = route(api.listServiceTokens, async ({ query, caller }, { db, settings }) => {
   const { entityId } = caller;
-  const tokens = await listServiceTokens(db, entityId, creatorSeenBy(caller), rowsOf(query));
-  const total = await countServiceTokens(db, entityId, creatorSeenBy(caller));
-  return showPage(settings, api.listServiceTokens.path, query, total, tokens.map(showServiceToken));
+  const { items, total } = await listServiceTokens(db, entityId, creatorSeenBy(caller), rowsOf(query));
+  return showPage(settings, api.listServiceTokens.path, query, total, items.map(showServiceToken));
 });
 
 const createServiceToken = route(api.createServiceToken, async ({ body, keepReply, ...who }, { db }) => {

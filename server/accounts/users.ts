@@ -5,7 +5,6 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { insertInvitation } from '../../store/accounts/invitations.ts';
 import {
   countAdmins,
-  countMembers,
   deleteMember,
   findMember,
   hasMemberOfEmail,
@@ -36,8 +35,8 @@ import { fullName, showInvitation, showRights } from './account-records.ts';
 const NOT_FOUND = 'User not found';
 
 const listUsers = route(api.listUsers, async ({ query, caller: { entityId } }, { db, settings }) => {
-  const users = await listMembers(db, entityId, rowsOf(query));
-  return showPage(settings, api.listUsers.path, query, await countMembers(db, entityId), users.map(showMember));
+  const { items, total } = await listMembers(db, entityId, rowsOf(query));
+  return showPage(settings, api.listUsers.path, query, total, items.map(showMember));
 });
 
 const viewUser = route(api.viewUser, async ({ params: { user_id }, caller }, { db }) => {

@@ -19,9 +19,9 @@ const countEvents = route(
       current: await countEventHits(db, entityId, app.id, period, signal),
       previous: before && (await countEventHits(db, entityId, app.id, before, signal)),
     }));
-    const definitions = await listEventDefinitions(db, entityId, app.id, { offset: 0, limit: MAX_DEFINITIONS });
+    const { items } = await listEventDefinitions(db, entityId, app.id, { offset: 0, limit: MAX_DEFINITIONS });
     return {
-      [app.identifier]: definitions.map((definition) =>
+      [app.identifier]: items.map((definition) =>
         showEvent(definition, {
           current: showHits(period, current.get(hitsKey(definition))),
           ...(before && previous && { previous: showHits(before, previous.get(hitsKey(definition))) }),

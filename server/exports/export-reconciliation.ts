@@ -19,7 +19,6 @@ import {
 } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import {
-  countExportedWindows,
   type ExportedWindow,
   findRunBehind,
   listExportedWindows,
@@ -27,7 +26,7 @@ import {
 } from '../../store/exports/export-windows.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
-import { countDeletions, type ExportDeletion, listDeletions } from '../../store/gdpr/export-deletions.ts';
+import { type ExportDeletion, listDeletions } from '../../store/gdpr/export-deletions.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
@@ -41,8 +40,7 @@ const viewReconciliation = route(
     const exporter = await knownExporter(deps.db, entityId, exporter_id);
     const range = { from, to };
     const { id } = exporter;
-    const total = await countExportedWindows(deps.db, entityId, id, range);
-    const windows = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
+    const { items: windows, total } = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
     const verified = verify
       ? await verifyAll(
           deps,
@@ -151,9 +149,8 @@ const listTheLists = route(
   api.listDeletionLists,
   async ({ params: { exporter_id }, query, caller: { entityId } }, { db, settings }) => {
     const { id } = await knownExporter(db, entityId, exporter_id);
-    const lists = await listDeletions(db, entityId, id, rowsOf(query));
-    const total = await countDeletions(db, entityId, id);
-    return showPage(settings, `/api/data_exporters/${exporter_id}/deletion_lists`, query, total, lists.map(showList));
+    const { items, total } = await listDeletions(db, entityId, id, rowsOf(query));
+    return showPage(settings, `/api/data_exporters/${exporter_id}/deletion_lists`, query, total, items.map(showList));
   },
 );
 

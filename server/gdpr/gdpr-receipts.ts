@@ -2,7 +2,7 @@
 import * as api from '../../api/gdpr/gdpr-receipts.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
-import { countReceiptsOf, listReceipts, listReceiptsOf } from '../../store/gdpr/receipts.ts';
+import { listReceipts, listReceiptsOf } from '../../store/gdpr/receipts.ts';
 import { findGdprRequest } from '../../store/gdpr/requests.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -45,15 +45,12 @@ const listTheirs = route(api.listReceiptsOfPerson, async ({ query, ...who }, { d
     personAsked(query, 'ask for one of them') ??
     refuseField('user_id', 'is required, or device_id: whose receipts are asked for');
   const hash = secrets.customerHash(entityId, person.customerType, person.customerId);
-  const { receipts, total } = await write(db, async (tx) => {
+  const { items, total } = await write(db, async (tx) => {
     await audit(tx, who, { action: 'read', subjectKind: 'gdpr_receipt', customerHash: hash });
-    return {
-      receipts: await listReceiptsOf(tx, entityId, [hash], rowsOf(query)),
-      total: await countReceiptsOf(tx, entityId, [hash]),
-    };
+    return listReceiptsOf(tx, entityId, [hash], rowsOf(query));
   });
   const asked = new URLSearchParams({ [person.customerType]: person.customerId });
-  return showPage(settings, `${api.listReceiptsOfPerson.path}?${asked}`, query, total, receipts);
+  return showPage(settings, `${api.listReceiptsOfPerson.path}?${asked}`, query, total, items);
 });
 
 export const gdprReceiptRoutes: Route[] = [viewReceipts, listTheirs];

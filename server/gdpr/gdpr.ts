@@ -13,7 +13,6 @@ import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/holds.ts
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
 import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
 import {
-  countGdprRequests,
   countPeopleOfRequests,
   findGdprRequest,
   insertGdprRequest,
@@ -85,15 +84,14 @@ const pollLatest = route(
 const listRequests = route(api.listGdprRequests, async ({ query, caller: { entityId } }, { db, settings }) => {
   const { type, state, source, ...page } = query;
   const filter = { type: type ?? null, state: state ?? null, source: source ?? null };
-  const total = await countGdprRequests(db, entityId, filter);
-  const items = await listItems(db, entityId, await listGdprRequests(db, entityId, filter, rowsOf(page)));
+  const { items: requests, total } = await listGdprRequests(db, entityId, filter, rowsOf(page));
   const filtered = Object.entries(filter).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
   return showPage(
     settings,
     [api.listGdprRequests.path, filtered.join('&')].filter(Boolean).join('?'),
     page,
     total,
-    items,
+    await listItems(db, entityId, requests),
   );
 });
 

@@ -8,7 +8,6 @@ import { listExportersAlerting } from '../../store/exports/data-exporters.ts';
 import { listAppsDelivering } from '../../store/sends/outcome-deliveries.ts';
 import {
   type Connection,
-  countConnections,
   deleteConnection,
   insertConnection,
   listConnections,
@@ -34,9 +33,8 @@ const NAME_TAKEN = 'is the name of another connection already';
 const listTheConnections = route(
   api.listConnections,
   async ({ query, caller: { entityId } }, { db, settings: serverSettings }) => {
-    const connections = await listConnections(db, entityId, rowsOf(query));
-    const total = await countConnections(db, entityId);
-    return showPage(serverSettings, api.listConnections.path, query, total, connections.map(showConnection));
+    const { items, total } = await listConnections(db, entityId, rowsOf(query));
+    return showPage(serverSettings, api.listConnections.path, query, total, items.map(showConnection));
   },
 );
 

@@ -5,7 +5,6 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { setLabels } from '../../store/apps/labels.ts';
 import { write } from '../../store/core/database.ts';
 import {
-  countEventDefinitions,
   deleteEventDefinition,
   type EventDefinition,
   findEventDefinition,
@@ -22,10 +21,9 @@ const listTheDefinitions = route(
   api.listEventDefinitions,
   async ({ params: { app_identifier }, query, caller: { entityId } }, { db, settings }) => {
     const app = await requireApp(db, entityId, app_identifier);
-    const definitions = await listEventDefinitions(db, entityId, app.id, rowsOf(query));
-    const total = await countEventDefinitions(db, entityId, app.id);
+    const { items, total } = await listEventDefinitions(db, entityId, app.id, rowsOf(query));
     const path = api.listEventDefinitions.path.replace(':app_identifier', app.identifier);
-    return showPage(settings, path, query, total, definitions.map(showDefinition));
+    return showPage(settings, path, query, total, items.map(showDefinition));
   },
 );
 

@@ -4,6 +4,7 @@ import { insertGlobalSor } from '../attributes/systems-of-records.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 export type Entity = Row<
@@ -94,17 +95,12 @@ export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string
 export async function listEntities(
   db: Queryable,
   secrets: Secrets,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<Entity[]> {
+  { offset, limit }: PageRange,
+): Promise<Page<Entity>> {
   const rows = readRows<Entity>(
     await db.query('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]),
   );
-  return rows.map((row) => toEntity(secrets, row));
-}
-
-export async function countEntities(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ count: number }>('SELECT count(*) FROM entities');
-  return rows[0]!.count;
+  return { items: rows.map((row) => toEntity(secrets, row)), total: await countRows(db, 'FROM entities', []) };
 }
 
 export async function findEntityZone(db: Queryable, entityId: number): Promise<string> {

@@ -4,6 +4,7 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 
 /** An open invitation: it has no effect until the owner of the address accepts it. */
 export type Invitation = Row<
@@ -51,22 +52,13 @@ export async function insertInvitation(
 export async function listInvitations(
   db: Queryable,
   entityId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<Invitation[]> {
-  return readRows<Invitation>(
-    await db.query(
-      'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3',
-      [entityId, offset, limit],
-    ),
+  { offset, limit }: PageRange,
+): Promise<Page<Invitation>> {
+  const open = 'FROM invitations WHERE entity_id = $1 AND expires_at > now()';
+  const items = readRows<Invitation>(
+    await db.query(`SELECT * ${open} ORDER BY id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
   );
-}
-
-export async function countInvitations(db: Queryable, entityId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM invitations WHERE entity_id = $1 AND expires_at > now()',
-    [entityId],
-  );
-  return rows[0]!.count;
+  return { items, total: await countRows(db, open, [entityId]) };
 }
 
 /** Renews an open invitation for a day, and has its mail sent again with a new link. Returns null if there is none. */

@@ -2,6 +2,7 @@
 import type { Right } from '../../domain/accounts/rights.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 
 /** A user as one entity sees it, without their other entities. */
 export type Member = Row<'users', 'id' | 'uid' | 'email' | 'firstName' | 'lastName' | 'superadmin'> &
@@ -13,18 +14,12 @@ const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.super
 export async function listMembers(
   db: Queryable,
   entityId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<Member[]> {
-  return readRows<Member>(
+  { offset, limit }: PageRange,
+): Promise<Page<Member>> {
+  const items = readRows<Member>(
     await db.query(`${MEMBERS} WHERE m.entity_id = $1 ORDER BY u.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
   );
-}
-
-export async function countMembers(db: Queryable, entityId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>('SELECT count(*) FROM memberships WHERE entity_id = $1', [
-    entityId,
-  ]);
-  return rows[0]!.count;
+  return { items, total: await countRows(db, 'FROM memberships WHERE entity_id = $1', [entityId]) };
 }
 
 export async function findMember(db: Queryable, entityId: number, user: string): Promise<Member | null> {
@@ -46,12 +41,8 @@ export async function lockMembers(tx: Queryable, entityId: number): Promise<void
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
 }
 
-export async function countAdmins(tx: Queryable, entityId: number): Promise<number> {
-  const { rows } = await tx.query<{ count: number }>(
-    'SELECT count(*) FROM memberships WHERE entity_id = $1 AND admin',
-    [entityId],
-  );
-  return rows[0]!.count;
+export function countAdmins(tx: Queryable, entityId: number): Promise<number> {
+  return countRows(tx, 'FROM memberships WHERE entity_id = $1 AND admin', [entityId]);
 }
 
 /** Returns whether the user belongs to no other entity, and locks the user so that it stays so. */

@@ -3,6 +3,7 @@ import type { Right } from '../../domain/accounts/rights.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import { tokenHash } from '../core/secrets.ts';
 import type { TokenOwner } from './tokens.ts';
 
@@ -48,9 +49,9 @@ export async function listServiceTokens(
   db: Queryable,
   entityId: number,
   createdBy: number | null,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<ServiceToken[]> {
-  return readRows<ServiceToken>(
+  { offset, limit }: PageRange,
+): Promise<Page<ServiceToken>> {
+  const items = readRows<ServiceToken>(
     await db.query(`${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [
       entityId,
       createdBy,
@@ -58,14 +59,7 @@ export async function listServiceTokens(
       limit,
     ]),
   );
-}
-
-export async function countServiceTokens(db: Queryable, entityId: number, createdBy: number | null): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM service_tokens s WHERE ${LIVING}`, [
-    entityId,
-    createdBy,
-  ]);
-  return rows[0]!.count;
+  return { items, total: await countRows(db, `FROM service_tokens s WHERE ${LIVING}`, [entityId, createdBy]) };
 }
 
 async function findServiceToken(

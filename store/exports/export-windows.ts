@@ -1,6 +1,7 @@
 /** Windows that an exporter has exported by receipt, and the run that has fallen behind. */
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import { type ExportRun, type ExportRunColumns, toExportRun } from './export-run-record.ts';
 
 /** The newest good run of a window; `before`: the end of the window before it, null of the first. */
@@ -18,9 +19,9 @@ export async function listExportedWindows(
   db: Queryable,
   entityId: number,
   exporterId: number,
-  { from, to, offset, limit }: WindowRange & { offset: number; limit: number },
-): Promise<ExportedWindow[]> {
-  return readRows(
+  { from, to, offset, limit }: WindowRange & PageRange,
+): Promise<Page<ExportedWindow>> {
+  const items = readRows(
     await db.query(
       `SELECT * FROM (SELECT w.*, lag(window_end) OVER (ORDER BY window_end, window_start) AS before FROM (${WINDOWS}) w) w
      WHERE ${IN_RANGE} ORDER BY window_end, window_start OFFSET $5 LIMIT $6`,
@@ -28,21 +29,10 @@ export async function listExportedWindows(
     ),
     ({ before, ...columns }: ExportRunColumns & { before: Date | null }) => ({ run: toExportRun(columns), before }),
   );
-}
-
-export async function countExportedWindows(
-  db: Queryable,
-  entityId: number,
-  exporterId: number,
-  { from, to }: WindowRange,
-): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM (${WINDOWS}) w WHERE ${IN_RANGE}`, [
-    entityId,
-    exporterId,
-    from,
-    to,
-  ]);
-  return rows[0]!.count;
+  return {
+    items,
+    total: await countRows(db, `FROM (${WINDOWS}) w WHERE ${IN_RANGE}`, [entityId, exporterId, from, to]),
+  };
 }
 
 /** Finds the last run that was to export what came since the last good one, and has not. */

@@ -5,6 +5,7 @@ import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { isCustomer } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
@@ -191,23 +192,14 @@ export async function listDeletions(
   db: Queryable,
   entityId: number,
   exporterId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<ExportDeletion[]> {
-  return readRows(
-    await db.query(
-      'SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
-      [entityId, exporterId, offset, limit],
-    ),
+  { offset, limit }: PageRange,
+): Promise<Page<ExportDeletion>> {
+  const ofExporter = 'FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2';
+  const items = readRows(
+    await db.query(`SELECT * ${ofExporter} ORDER BY id DESC OFFSET $3 LIMIT $4`, [entityId, exporterId, offset, limit]),
     toDeletion,
   );
-}
-
-export async function countDeletions(db: Queryable, entityId: number, exporterId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2',
-    [entityId, exporterId],
-  );
-  return rows[0]!.count;
+  return { items, total: await countRows(db, ofExporter, [entityId, exporterId]) };
 }
 
 type ListKey = Pick<ExportDeletion, 'entityId' | 'id'>;

@@ -4,6 +4,7 @@ import { signDocument } from '../../domain/core/signed-document.ts';
 import type { GdprReceipt, NewReceipt, UnsignedReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { GdprRequest } from './request-record.ts';
 
@@ -73,18 +74,14 @@ export async function listReceiptsOf(
   db: Queryable,
   entityId: number,
   hashes: readonly Buffer[],
-  { offset, limit }: { offset: number; limit: number },
-): Promise<GdprReceipt[]> {
+  { offset, limit }: PageRange,
+): Promise<Page<GdprReceipt>> {
   const { rows } = await db.query<Row<'gdpr_receipts', 'document'>>(
     `SELECT document ${OF_PEOPLE} ORDER BY id DESC OFFSET $3 LIMIT $4`,
     [entityId, hex(hashes), offset, limit],
   );
-  return rows.map(({ document }) => JSON.parse(document) as GdprReceipt);
-}
-
-export async function countReceiptsOf(db: Queryable, entityId: number, hashes: readonly Buffer[]): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) ${OF_PEOPLE}`, [entityId, hex(hashes)]);
-  return rows[0]!.count;
+  const items = rows.map(({ document }) => JSON.parse(document) as GdprReceipt);
+  return { items, total: await countRows(db, OF_PEOPLE, [entityId, hex(hashes)]) };
 }
 
 function hex(hashes: readonly Buffer[]): string[] {

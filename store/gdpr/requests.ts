@@ -2,6 +2,7 @@
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import {
   type GdprPerson,
   type GdprRequest,
@@ -111,33 +112,15 @@ export async function listGdprRequests(
   db: Queryable,
   entityId: number,
   { type, state, source }: GdprFilter,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<GdprRequest[]> {
-  return readRows(
-    await db.query(`SELECT * FROM gdpr_requests r WHERE ${FILTERED} ORDER BY id DESC OFFSET $5 LIMIT $6`, [
-      entityId,
-      type,
-      state,
-      source,
-      offset,
-      limit,
-    ]),
+  { offset, limit }: PageRange,
+): Promise<Page<GdprRequest>> {
+  const filtered = `FROM gdpr_requests r WHERE ${FILTERED}`;
+  const values = [entityId, type, state, source];
+  const items = readRows(
+    await db.query(`SELECT * ${filtered} ORDER BY id DESC OFFSET $5 LIMIT $6`, [...values, offset, limit]),
     toGdprRequest,
   );
-}
-
-export async function countGdprRequests(
-  db: Queryable,
-  entityId: number,
-  { type, state, source }: GdprFilter,
-): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM gdpr_requests r WHERE ${FILTERED}`, [
-    entityId,
-    type,
-    state,
-    source,
-  ]);
-  return rows[0]!.count;
+  return { items, total: await countRows(db, filtered, values) };
 }
 
 export type PeopleCounts = { people: number; treated: number; held: number };

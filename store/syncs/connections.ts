@@ -2,6 +2,7 @@
 import { type CreatorColumns, creatorOf, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 export type SettingValues = { [member: string]: unknown };
@@ -43,17 +44,13 @@ export async function insertConnection(
 export async function listConnections(
   db: Queryable,
   entityId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<Connection[]> {
-  return readRows(
+  { offset, limit }: PageRange,
+): Promise<Page<Connection>> {
+  const items = readRows(
     await db.query(`${CONNECTIONS} WHERE ${LIVING} ORDER BY c.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
     toConnection,
   );
-}
-
-export async function countConnections(db: Queryable, entityId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM connections c WHERE ${LIVING}`, [entityId]);
-  return rows[0]!.count;
+  return { items, total: await countRows(db, `FROM connections c WHERE ${LIVING}`, [entityId]) };
 }
 
 /** Lists also deleted ones. */

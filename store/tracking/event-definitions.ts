@@ -4,6 +4,7 @@ import type { LogType } from '../../domain/tracking/call.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { countRows, type Page, type PageRange } from '../core/page.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedCalls, type AppCall } from './app-call.ts';
 
@@ -70,7 +71,7 @@ export async function insertEventDefinitions(
   if (apps === 0) return 0;
   const missing = (await listUndefined(tx, entityId, appId, keys)).length;
   if (missing === 0) return 0;
-  const excess = (await countEventDefinitions(tx, entityId, appId)) + missing - most;
+  const excess = (await countRows(tx, OF_APP, [entityId, appId])) + missing - most;
   const replaced =
     excess <= 0
       ? 0
@@ -156,13 +157,15 @@ export async function deleteEventDefinition(
   return true;
 }
 
+const OF_APP = 'FROM event_definitions WHERE entity_id = $1 AND app_id = $2';
+
 export async function listEventDefinitions(
   db: Queryable,
   entityId: number,
   appId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<EventDefinition[]> {
-  return readRows<EventDefinition>(
+  { offset, limit }: PageRange,
+): Promise<Page<EventDefinition>> {
+  const items = readRows<EventDefinition>(
     await db.query(`${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [
       entityId,
       appId,
@@ -170,14 +173,7 @@ export async function listEventDefinitions(
       limit,
     ]),
   );
-}
-
-export async function countEventDefinitions(db: Queryable, entityId: number, appId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2',
-    [entityId, appId],
-  );
-  return rows[0]!.count;
+  return { items, total: await countRows(db, OF_APP, [entityId, appId]) };
 }
 
 export async function findEventDefinition(

@@ -80,7 +80,8 @@ const leftOf = async ({ jobId }: JobClaim) =>
   ).rows.map(({ kind, value, via, reason }) => [kind, value, via, reason]);
 const hashOf = (id: string, type: 'user_id' | 'device_id' = 'user_id') =>
   store.secrets.customerHash(world.entity.id, type, id);
-const receiptsOf = (hash: Buffer) => listReceiptsOf(store.db, world.entity.id, [hash], { offset: 0, limit: 10 });
+const receiptsOf = async (hash: Buffer) =>
+  (await listReceiptsOf(store.db, world.entity.id, [hash], { offset: 0, limit: 10 })).items;
 const idsOf = async ({ jobId }: JobClaim) =>
   (await listIdentifiers(store.db, world.entity.id, jobId)).map(({ customerId }) => customerId);
 

@@ -82,8 +82,8 @@ const insert = (people = PEOPLE) =>
   write(stack.store.db, (tx) =>
     insertDeletionLists(tx, { secrets: stack.store.secrets }, { ...round, erasedAt: ERASED_AT }, people),
   );
-const lists = (): Promise<ExportDeletion[]> =>
-  listDeletions(stack.store.db, world.entity.id, world.exporter.id, { offset: 0, limit: 9 });
+const lists = async (): Promise<ExportDeletion[]> =>
+  (await listDeletions(stack.store.db, world.entity.id, world.exporter.id, { offset: 0, limit: 9 })).items;
 const deletions = () => s3.keys(`daily/${world.exporter.identifier}/deletions/`);
 /** Waits are over. */
 const due = () => stack.store.db.query('UPDATE export_deletions SET waits_until = now() WHERE waits_until IS NOT NULL');

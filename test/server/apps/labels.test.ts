@@ -25,7 +25,10 @@ beforeAll(async () => {
       { logType: 2, name: 'Order Completed' },
     ]),
   );
-  const definitions = await listEventDefinitions(store.db, world.entity.id, app.id, { offset: 0, limit: 10 });
+  const { items: definitions } = await listEventDefinitions(store.db, world.entity.id, app.id, {
+    offset: 0,
+    limit: 10,
+  });
   events = ['Order Completed', 'Application Crashed', 'Application Opened'].map((name) =>
     String(definitions.find((definition) => definition.name === name)!.id),
   );

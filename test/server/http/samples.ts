@@ -901,7 +901,8 @@ async function insertBesideApps(
     const { identifier: certificateId } = (await insertPushCertificate(tx, secrets, entity.id, app.id, read))!;
     const { name: label } = (await insertLabel(tx, entity.id, `Label of ${entity.identifier}`))!;
     await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
-    const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
+    const { items: definitions } = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
+    const { id } = definitions[0] ?? { id: 0 };
     const { identifier: funnel } = (await insertFunnel(tx, entity.id, {
       name: 'Funnel',
       description: null,
