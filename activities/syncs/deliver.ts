@@ -19,7 +19,7 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import { findKnownRecords, upsertSending } from '../../store/syncs/sync-records.ts';
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { lockRun, lockRunOfBatch, lockRunsWithAbandonedBatches } from '../../store/syncs/sync-runs.ts';
+import { lockRun, lockRunsWithAbandonedBatches } from '../../store/syncs/sync-runs.ts';
 import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
@@ -207,6 +207,9 @@ function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['se
     : outcome;
 }
 
+/** States in which the outcomes of a run's batch still count: it may have been canceled meanwhile. */
+const HOLD_A_BATCH = ['running', 'canceled'];
+
 /** Stores the answers so far. `ended`: a failed try, with the records answered before it and possibly sent in it. */
 async function noteAnswered(
   deps: Dependencies,
@@ -216,7 +219,7 @@ async function noteAnswered(
   ended?: { before: number; sent: number | null },
 ): Promise<void> {
   await write(deps.db, async (tx) => {
-    const run = await lockRunOfBatch(tx, key);
+    const run = await lockRun(tx, key, HOLD_A_BATCH);
     if (!run) throw new JobGone();
     const { length: answered } = outcomes;
     if (ended) await updateBatchSent(tx, run.entityId, run.id, ended.sent);
@@ -242,7 +245,7 @@ async function note(
 ): Promise<RunProgress | null> {
   const told = withOutcomes(delivery, outcomes);
   const noted = await write(deps.db, async (tx) => {
-    const run = await lockRunOfBatch(tx, key);
+    const run = await lockRun(tx, key, HOLD_A_BATCH);
     if (!run || !(await findBatch(tx, sync.entityId, run.id))) return null;
     return { before: run.progress, after: await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...told }) };
   });

@@ -2,7 +2,7 @@
 import { connectorOf } from '../../connectors/catalog.ts';
 import type { AnyConnector } from '../../connectors/core/contract.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
-import { findConnectionById, openSecretSettings, type SettingValues } from '../../store/syncs/connections.ts';
+import { findConnection, openSecretSettings, type SettingValues } from '../../store/syncs/connections.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Time limit for sending over a connection; shorter than a worker's drain, which waits for it. */
@@ -27,7 +27,7 @@ export async function openConnection(
   entityId: number,
   connectionId: number,
 ): Promise<OpenConnection> {
-  const connection = await findConnectionById(db, entityId, connectionId);
+  const connection = await findConnection(db, entityId, connectionId);
   if (!connection) throw sourceRefusal('source_refused', 'The connection was deleted: give the sync another');
   const connector = connectorOf(connection);
   const secretSettings = openSecretSettings(secrets, entityId, connection);

@@ -4,12 +4,7 @@ import type { Tx } from '../../store/core/database.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
 import { sumErrors } from '../../store/imports/import-lanes.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import {
-  type HandledRecord,
-  type KnownRecord,
-  updateRecordsSeen,
-  upsertRecords,
-} from '../../store/syncs/sync-records.ts';
+import { type HandledRecord, type KnownRecord, upsertRecords } from '../../store/syncs/sync-records.ts';
 import type { RecordCounts, RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
@@ -183,8 +178,7 @@ export async function recordOutcomes(
   const errors = await redactErased(tx, deps, entityId, errorsOf(records, outcomes), () => customerTypeOf(sync));
   await insertImportErrors(tx, entityId, run.id, errors);
   const { handled, seen } = notesOf(records, outcomes, run);
-  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, known);
-  if (sync.removes) await updateRecordsSeen(tx, entityId, { syncId, runId: run.id }, seen);
+  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, { known, seen });
   if (run.rootId !== null) {
     const settled = settledLines(records, outcomes).map((line) => ({ line, column: 0 }));
     await updateErrorsRedriven(tx, entityId, run.rootId, settled, run.id);

@@ -104,8 +104,7 @@ async function removeAttributes(
         const said = { runId: key.jobId };
         if (changes.length > 0)
           await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes), { said });
-        await deleteRecords(tx, entityId, syncId, keys);
-        await updateRunRemoval(tx, run, keys.length, null);
+        await deleteRecords(tx, run, keys);
         deps.boundary('sync: before a removal commits');
         return keys.at(-1)!;
       },
@@ -179,8 +178,7 @@ async function removeRecords(
       await write(deps.db, async (tx) => {
         const held = await lockRun(tx, key);
         if (!held) throw new JobGone();
-        await deleteRecords(tx, entityId, syncId, gone);
-        await updateRunRemoval(tx, held, gone.length, null);
+        await deleteRecords(tx, held, gone);
         deps.boundary('sync: before a removal commits');
       });
     }

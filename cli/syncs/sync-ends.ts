@@ -22,10 +22,3 @@ export function resolveEnd(
   const resolved = resolveNamed(ends[kind], given, WORDS[kind]);
   return 'found' in resolved ? { identifier: resolved.found.identifier } : resolved;
 }
-
-/** Returns the name if it is unique, else the identifier. */
-export function nameEnd(ends: SyncEnds, kind: keyof SyncEnds, identifier: string): string {
-  const name = ends[kind].find((end) => end.identifier === identifier)?.name;
-  const found = name === undefined ? null : resolveEnd(ends, kind, name);
-  return found && 'identifier' in found && found.identifier === identifier ? name! : identifier;
-}

@@ -23,7 +23,7 @@ import {
   troubleLines,
   waitOf,
 } from '../jobs/runs.ts';
-import { listSyncEnds, nameEnd } from './sync-ends.ts';
+import { listSyncEnds, type SyncEnds, resolveEnd } from './sync-ends.ts';
 import { planSyncs, sayValueChange } from './sync-plan.ts';
 import { definitionOf, listSyncs } from './sync-record.ts';
 
@@ -439,4 +439,11 @@ async function findSync(client: Client, given: string): Promise<Sync> {
       )}`,
     )
   );
+}
+
+/** Returns the name if it is unique, else the identifier. */
+function nameEnd(ends: SyncEnds, kind: keyof SyncEnds, identifier: string): string {
+  const name = ends[kind].find((end) => end.identifier === identifier)?.name;
+  const found = name === undefined ? null : resolveEnd(ends, kind, name);
+  return found && 'identifier' in found && found.identifier === identifier ? name! : identifier;
 }

@@ -17,7 +17,7 @@ import {
   viewSors,
 } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
-import { listSyncsInto } from '../../store/syncs/syncs.ts';
+import { listSyncsThatUse } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type ApiVersion, type Circumstances, type Route, route } from '../http/route.ts';
 import { audit, auditEach } from '../http/audit.ts';
@@ -89,7 +89,7 @@ const deleteSystemOfRecord = route(
     await write(db, async (tx) => {
       const sor = await findVisibleSor(tx, who.caller.entityId, sor_identifier, version, lockSor);
       if (sor.type === 'global') refuse(400, 'bad_request', 'The global system of record cannot be deleted');
-      refuseWhileUsed('System of Record', await listSyncsInto(tx, who.caller.entityId, sor.id));
+      refuseWhileUsed('System of Record', await listSyncsThatUse(tx, who.caller.entityId, { sorId: sor.id }));
       await deleteSor(tx, who.caller.entityId, sor.id);
       if (sor.appId !== null) await insertAppSor(tx, who.caller.entityId, sor.appId);
       await audit(tx, who, { action: 'delete', subjectKind: 'system_of_record', subject: sor.identifier });

@@ -40,7 +40,7 @@ export async function knownConnection(
   db: Queryable,
   entityId: number,
   identifier: string,
-  find = findConnection,
+  find: (db: Queryable, entityId: number, identifier: string) => Promise<Connection | null> = findConnection,
 ): Promise<Connection> {
   return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Connection not found');
 }

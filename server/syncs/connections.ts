@@ -17,7 +17,7 @@ import {
   type SettingValues,
   updateConnectionSettings,
 } from '../../store/syncs/connections.ts';
-import { listSyncsOf } from '../../store/syncs/syncs.ts';
+import { listSyncsThatUse } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
@@ -107,7 +107,7 @@ const deleteTheConnection = route(api.deleteConnection, async ({ params: { conne
     const { entityId } = who.caller;
     // Locked, so that no sync takes it up meanwhile.
     const connection = await knownConnection(tx, entityId, connection_id, lockConnection);
-    refuseWhileUsed('connection', await listSyncsOf(tx, entityId, connection));
+    refuseWhileUsed('connection', await listSyncsThatUse(tx, entityId, { connection }));
     const exporters = await listExportersAlerting(tx, entityId, connection.identifier);
     refuseWhileUsed('connection', exporters, {
       kind: 'exporters',

@@ -5,7 +5,7 @@ import { untoldOf } from '../../domain/syncs/schema-change.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { NewRun } from '../../store/syncs/sync-run-record.ts';
-import { cancelRunsOf, findLastRuns, findWaitingRun } from '../../store/syncs/sync-runs.ts';
+import { cancelRunsOf, findLastRuns, findOpenRun } from '../../store/syncs/sync-runs.ts';
 import { updateKnownFields, updatePaused, updateReadFields } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Route, route } from '../http/route.ts';
@@ -54,7 +54,7 @@ function startRun(
 ) {
   const { dryRun = false, fresh = false } = run;
   return syncRuns.start(deps, who, syncId, async (tx, { entityId, id }) => {
-    const waiting = await findWaitingRun(tx, entityId, id, dryRun);
+    const waiting = await findOpenRun(tx, { entityId, syncId: id }, dryRun ? 'waiting dry run' : 'waiting');
     if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
     return { run, details: { dry_run: dryRun, fresh }, isListed: true };
   });

@@ -5,7 +5,7 @@ import { type Queryable, write } from '../../store/core/database.ts';
 import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { findRunById, findWaitingRedrive } from '../../store/syncs/sync-runs.ts';
+import { findRunById, findOpenRun } from '../../store/syncs/sync-runs.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { syncRuns } from './sync-run-record.ts';
@@ -45,7 +45,7 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   const { entityId, id, endedAt, dryRun, progress } = root;
   if (dryRun) refuse(400, 'bad_request', 'A dry run has nothing to bring again: it wrote nothing');
   if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
-  const waiting = await findWaitingRedrive(tx, root);
+  const waiting = await findOpenRun(tx, root, { redriveOf: root.id });
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
   const open = progress.ignored + progress.failed - (await countErrorsSettled(tx, entityId, id));
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');

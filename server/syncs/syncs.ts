@@ -12,11 +12,11 @@ import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { type Connection, lockConnection } from '../../store/syncs/connections.ts';
 import type { NewSync, Sync, SyncAlerts, SyncDestination } from '../../store/syncs/sync-record.ts';
 import { hasRecords } from '../../store/syncs/sync-records.ts';
-import { cancelRunsOf, findRunUnderWay } from '../../store/syncs/sync-runs.ts';
+import { cancelRunsOf, findOpenRun } from '../../store/syncs/sync-runs.ts';
 import {
   countSyncs,
   deleteSync,
-  deleteSyncCursor,
+  updateSyncCursor,
   findSync,
   insertSync,
   isSyncNameTaken,
@@ -288,7 +288,7 @@ async function refuseOtherRecords(tx: Tx, before: Sync, after: NewSync): Promise
 /** Refuses changes during a run, which continues from its cursor and its seen records. */
 async function refuseUnderWay(tx: Tx, before: Sync, after: NewSync): Promise<void> {
   if (isOfSameRecords(before, after) && isSameReading(before, after) && before.removes === after.removes) return;
-  const run = await findRunUnderWay(tx, before.entityId, before.id);
+  const run = await findOpenRun(tx, { entityId: before.entityId, syncId: before.id }, 'under way');
   if (run === null) return;
   refuse(
     409,
@@ -312,7 +312,7 @@ async function forgetWhatChanged(tx: Tx, before: Sync, after: NewSync): Promise<
     await updateKnownFields(tx, before.entityId, before.id, null);
     await updateReadFields(tx, before.entityId, before.id, null);
   }
-  if (!isSameReading(before, after)) await deleteSyncCursor(tx, before.entityId, before.id);
+  if (!isSameReading(before, after)) await updateSyncCursor(tx, before, null);
 }
 
 export const syncRoutes: Route[] = [listTheSyncs, viewSync, createSync, validateSync, changeSync, deleteTheSync];

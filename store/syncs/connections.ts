@@ -66,15 +66,14 @@ export async function listConnectionNames(
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
-export async function findConnection(db: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
-  return readRow(
-    await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]),
-    toConnection,
-  );
-}
-
-export async function findConnectionById(db: Queryable, entityId: number, id: number): Promise<Connection | null> {
-  return readRow(await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.id = $2`, [entityId, id]), toConnection);
+/** `key`: the identifier, or the id. */
+export async function findConnection(
+  db: Queryable,
+  entityId: number,
+  key: string | number,
+): Promise<Connection | null> {
+  const isIt = typeof key === 'number' ? 'c.id = $2' : 'c.identifier = $2';
+  return readRow(await db.query(`${CONNECTIONS} WHERE ${LIVING} AND ${isIt}`, [entityId, key]), toConnection);
 }
 
 export async function lockConnection(tx: Queryable, entityId: number, identifier: string): Promise<Connection | null> {

@@ -2,6 +2,8 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { updateRunRemoval } from './sync-run-progress.ts';
+import type { SyncRun } from './sync-run-record.ts';
 
 export type KnownRecord = {
   /** Null: the last write failed. */
@@ -35,15 +37,15 @@ export async function findKnownRecords(
 type NotedBy = { syncId: number; runId: number; isSeen: boolean };
 
 /**
- * Records outcomes of records, each key once; `known`: keys with a row, if known. New ones written into attributes use
- * a plain INSERT in the order of the index, at half the cost.
+ * Records outcomes of records, each key once; `seen`: keys that stay as they were; `known`: keys with a row, if known.
+ * New ones written into attributes use a plain INSERT in the order of the index, at half the cost.
  */
 export async function upsertRecords(
   tx: Tx,
   entityId: number,
   by: NotedBy,
   records: readonly HandledRecord[],
-  known: { has(key: string): boolean } | null = null,
+  { known = null, seen = [] }: { known?: { has(key: string): boolean } | null; seen?: readonly string[] } = {},
 ): Promise<void> {
   const isNew = ({ key, customerId, checksum }: HandledRecord) =>
     known !== null && checksum !== null && customerId === null && !known.has(key);
@@ -54,6 +56,7 @@ export async function upsertRecords(
     by,
     records.filter((record) => !isNew(record)),
   );
+  if (by.isSeen) await updateRecordsSeen(tx, entityId, by, seen);
 }
 
 type NewRecord = { key: string; checksum: Buffer };
@@ -129,7 +132,7 @@ export async function upsertSending(
 }
 
 /** Records that a run has seen these, unchanged. */
-export async function updateRecordsSeen(
+async function updateRecordsSeen(
   tx: Tx,
   entityId: number,
   { syncId, runId }: { syncId: number; runId: number },
@@ -175,17 +178,15 @@ export async function listVanished(
   );
 }
 
-export async function deleteRecords(
-  tx: Queryable,
-  entityId: number,
-  syncId: number,
-  keys: readonly string[],
-): Promise<void> {
+/** Deletes records that are gone from the destination, too, and counts them in the run that removed them. */
+export async function deleteRecords(tx: Tx, run: SyncRun, keys: readonly string[]): Promise<void> {
+  const { entityId, syncId } = run;
   await tx.query('DELETE FROM sync_records WHERE entity_id = $1 AND sync_id = $2 AND key = ANY ($3)', [
     entityId,
     syncId,
     keys,
   ]);
+  await updateRunRemoval(tx, run, keys.length, null);
 }
 
 export async function hasRecords(db: Queryable, entityId: number, syncId: number): Promise<boolean> {

@@ -1,5 +1,4 @@
 // Runs of syncs.
-import type { JobKey } from '../../domain/jobs/job.ts';
 import { type FailureColumns, failureOf, type MailColumns, mailOf, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { MailState } from '../core/mails.ts';
@@ -95,17 +94,6 @@ export async function findMissingFieldsBefore(
   return rows[0]?.missingFields ?? null;
 }
 
-/** Returns the identifier of a run under way, without dry runs; null if there is none. */
-export function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
-  const isUnderWay = `NOT dry_run AND (state = 'running' OR (state = 'accepted' AND is_begun))`;
-  return syncRuns.findIdentifier(db, entityId, syncId, isUnderWay);
-}
-
-/** Locks a run whose batch is on its way: the outcomes count also if the run was canceled meanwhile. */
-export function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
-  return lockRun(tx, key, ['running', 'canceled']);
-}
-
 /** Locks canceled runs of a sync that had a batch on its way, oldest first. */
 export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syncId: number): Promise<SyncRun[]> {
   return readRows(
@@ -119,19 +107,21 @@ export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syn
   );
 }
 
-/** Returns the identifier of a requested run, or dry run, that has not begun. */
-export function findWaitingRun(
-  db: Queryable,
-  entityId: number,
-  syncId: number,
-  isDryRun: boolean,
-): Promise<string | null> {
-  return syncRuns.findIdentifier(db, entityId, syncId, `${IS_WAITING} AND dry_run = $3`, [isDryRun]);
-}
+const OPEN_RUNS = {
+  'under way': `NOT dry_run AND (state = 'running' OR (state = 'accepted' AND is_begun))`,
+  waiting: `${IS_WAITING} AND NOT dry_run`,
+  'waiting dry run': `${IS_WAITING} AND dry_run`,
+};
 
-export function findWaitingRedrive(
+/** Returns the identifier of a run that has not ended, or that waits to begin; null if there is none. */
+export function findOpenRun(
   db: Queryable,
-  { entityId, syncId, id }: Pick<SyncRun, 'entityId' | 'syncId' | 'id'>,
+  { entityId, syncId }: Pick<SyncRun, 'entityId' | 'syncId'>,
+  asked: keyof typeof OPEN_RUNS | { redriveOf: number },
 ): Promise<string | null> {
-  return syncRuns.findIdentifier(db, entityId, syncId, `root_id = $3 AND state IN ('accepted', 'running')`, [id]);
+  return typeof asked === 'string'
+    ? syncRuns.findIdentifier(db, entityId, syncId, OPEN_RUNS[asked])
+    : syncRuns.findIdentifier(db, entityId, syncId, `root_id = $3 AND state IN ('accepted', 'running')`, [
+        asked.redriveOf,
+      ]);
 }

@@ -127,25 +127,16 @@ export async function isSyncNameTaken(
   return rowCount! > 0;
 }
 
-/** Lists the names of the syncs that write to a SoR. */
-export async function listSyncsInto(db: Queryable, entityId: number, sorId: number): Promise<string[]> {
-  const { rows } = await db.query<Row<'syncs', 'name'>>(
-    `SELECT s.name FROM syncs s WHERE ${LIVING} AND s.sor_id = $2 ORDER BY s.name`,
-    [entityId, sorId],
-  );
-  return rows.map(({ name }) => name);
-}
-
-/** Lists the names of the syncs that read from a connection, write to it, or send it their alerts. */
-export async function listSyncsOf(
+/** Lists the names of the syncs that write to a SoR; or that read from a connection, write to it, or send it alerts. */
+export async function listSyncsThatUse(
   db: Queryable,
   entityId: number,
-  { id, identifier }: { id: number; identifier: string },
+  { sorId, connection }: { sorId?: number; connection?: { id: number; identifier: string } },
 ): Promise<string[]> {
   const { rows } = await db.query<Row<'syncs', 'name'>>(
-    `SELECT s.name FROM syncs s WHERE ${LIVING} AND (s.connection_id = $2 OR s.destination_id = $2
-       OR s.alerts -> 'connections' ? $3) ORDER BY s.name`,
-    [entityId, id, identifier],
+    `SELECT s.name FROM syncs s WHERE ${LIVING} AND (s.sor_id = $2 OR s.connection_id = $3 OR s.destination_id = $3
+       OR s.alerts -> 'connections' ? $4) ORDER BY s.name`,
+    [entityId, sorId ?? null, connection?.id ?? null, connection?.identifier ?? null],
   );
   return rows.map(({ name }) => name);
 }
@@ -157,10 +148,6 @@ export async function updateSyncCursor(
   cursor: string | null,
 ): Promise<void> {
   await tx.query('UPDATE syncs SET cursor = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, cursor]);
-}
-
-export async function deleteSyncCursor(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query('UPDATE syncs SET cursor = NULL WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
 /** Sets the source's known fields; null: what the next run finds. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase, type Tx, write } from '../../../store/core/database.ts';
-import { findKnownRecords, updateRecordsSeen, upsertRecords } from '../../../store/syncs/sync-records.ts';
+import { findKnownRecords, upsertRecords } from '../../../store/syncs/sync-records.ts';
 import { testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -53,7 +53,7 @@ describe.each(['before', 'after'])('%s anybody has counted the records of syncs'
   it('those that were seen are marked by their keys', async () => {
     await write(store.db, async (tx) => {
       const before = await scansIn(tx, 'pg_stat_xact_user_tables');
-      await updateRecordsSeen(tx, ENTITY, SYNC, keys);
+      await upsertRecords(tx, ENTITY, { ...SYNC, isSeen: true }, [], { seen: keys });
       expect((await scansIn(tx, 'pg_stat_xact_user_tables')).whole).toBe(before.whole);
       await tx.query('UPDATE sync_records SET seen_by = NULL');
     });
