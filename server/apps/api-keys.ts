@@ -8,7 +8,6 @@ import {
   insertAppApiKey,
   type KeyTaken,
   listAppApiKeys,
-  lockAppApiKey,
   updateAppApiKey,
 } from '../../store/apps/app-api-keys.ts';
 import { findApp } from '../../store/apps/apps.ts';
@@ -75,7 +74,7 @@ const changeKey = route(
       db,
       async (tx) => {
         const app = await requireApp(tx, entityId, app_identifier);
-        const before = await knownKey(tx, secrets, entityId, app.id, key_identifier, lockAppApiKey);
+        const before = await knownKey(tx, secrets, entityId, app.id, key_identifier, { isLocked: true });
         const after = { apiKey: body.api_key ?? before.apiKey, revoked: body.revoked ?? before.revoked };
         const taken = await updateAppApiKey(tx, secrets, entityId, app.id, before, after);
         if (taken) refuseTaken(taken);
@@ -94,9 +93,11 @@ async function knownKey(
   entityId: number,
   appId: number,
   given: string,
-  find = findAppApiKey,
+  options?: { isLocked: boolean },
 ): Promise<AppApiKey> {
-  return (await find(db, secrets, entityId, appId, given)) ?? refuse(404, 'not_found', 'API key not found');
+  return (
+    (await findAppApiKey(db, secrets, entityId, appId, given, options)) ?? refuse(404, 'not_found', 'API key not found')
+  );
 }
 
 function refuseTaken(taken: KeyTaken): never {

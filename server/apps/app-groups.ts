@@ -8,10 +8,9 @@ import {
   findAppGroup,
   insertAppGroup,
   isAppGroupNameTaken,
-  lockAppGroup,
   renameAppGroup,
   streamAppGroups,
-  updateAppsOfGroup,
+  updateGroupMembers,
 } from '../../store/apps/app-groups.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -37,7 +36,7 @@ const createGroup = route(api.createAppGroup, async ({ body, keepReply, ...who }
       await refuseTakenName(tx, entityId, body.name, null);
       const appIds = await readApps(tx, entityId, body.apps);
       const made = await insertAppGroup(tx, entityId, body.name);
-      if (appIds) await updateAppsOfGroup(tx, entityId, made.id, appIds);
+      if (appIds) await updateGroupMembers(tx, entityId, { groupId: made.id, appIds });
       await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
       return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
     },
@@ -50,13 +49,13 @@ const changeGroup = route(api.updateAppGroup, async ({ params: { group_identifie
   return write(
     db,
     async (tx) => {
-      const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
+      const { id } = await knownGroup(tx, entityId, group_identifier, { isLocked: true });
       const appIds = await readApps(tx, entityId, body.apps);
       if (body.name !== undefined) {
         await refuseTakenName(tx, entityId, body.name, id);
         await renameAppGroup(tx, entityId, id, body.name);
       }
-      if (appIds) await updateAppsOfGroup(tx, entityId, id, appIds);
+      if (appIds) await updateGroupMembers(tx, entityId, { groupId: id, appIds });
       const details = { changed: Object.keys(body).join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
       return showGroup(await knownGroup(tx, entityId, group_identifier));
@@ -68,15 +67,20 @@ const changeGroup = route(api.updateAppGroup, async ({ params: { group_identifie
 const deleteGroup = route(api.deleteAppGroup, async ({ params: { group_identifier }, ...who }, { db }) => {
   const { entityId } = who.caller;
   await write(db, async (tx) => {
-    const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
+    const { id } = await knownGroup(tx, entityId, group_identifier, { isLocked: true });
     await deleteAppGroup(tx, entityId, id);
     await audit(tx, who, { action: 'delete', subjectKind: 'app_group', subject: group_identifier });
   });
   return noResult();
 });
 
-async function knownGroup(db: Queryable, entityId: number, given: string, find = findAppGroup): Promise<AppGroup> {
-  return (await find(db, entityId, given)) ?? refuse(404, 'not_found', 'App group not found');
+async function knownGroup(
+  db: Queryable,
+  entityId: number,
+  given: string,
+  options?: { isLocked: boolean },
+): Promise<AppGroup> {
+  return (await findAppGroup(db, entityId, given, options)) ?? refuse(404, 'not_found', 'App group not found');
 }
 
 async function refuseTakenName(tx: Queryable, entityId: number, given: string, exceptId: number | null): Promise<void> {

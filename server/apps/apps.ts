@@ -9,7 +9,7 @@ import type { AppType } from '../../domain/apps/app.ts';
 import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
-import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
+import { listAppGroupIds, updateGroupMembers } from '../../store/apps/app-groups.ts';
 import {
   type App,
   type AppIcon,
@@ -383,7 +383,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
       refuseChangeOfPrivacy(who.caller, null, settings);
       const groups = await readGroups(tx, entityId, body.app_groups);
       const { id, identifier: made } = await insertApp(tx, secrets, entityId, settings, body.store_fetched);
-      if (groups) await updateGroupsOfApp(tx, entityId, id, groups);
+      if (groups) await updateGroupMembers(tx, entityId, { appId: id, groupIds: groups });
       await updateOutcomeDelivery(tx, entityId, id, settings.outcomesConnection !== null);
       const details = { app_type: settings.appType, store_fetched: body.store_fetched };
       await audit(tx, who, { action: 'create', subjectKind: 'app', subject: made, details });
@@ -417,7 +417,7 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
       ];
       if (before.storeFetched) refuseChangeOfStoreFetched(changed);
       await updateApp(tx, secrets, entityId, before, after);
-      if (groups) await updateGroupsOfApp(tx, entityId, before.id, groups);
+      if (groups) await updateGroupMembers(tx, entityId, { appId: before.id, groupIds: groups });
       await updateOutcomeDelivery(tx, entityId, before.id, after.outcomesConnection !== null);
       const details = { changed: changed.join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'app', subject: app_identifier, details });

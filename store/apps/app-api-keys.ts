@@ -26,35 +26,23 @@ export async function listAppApiKeys(
   );
 }
 
+/** `isLocked`: locks the key until the transaction ends. */
 export async function findAppApiKey(
   db: Queryable,
   secrets: Secrets,
   entityId: number,
   appId: number,
   identifier: string,
+  { isLocked = false } = {},
 ): Promise<AppApiKey | null> {
   return readRow<AppApiKey, AppApiKey>(
-    await db.query(`SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`, [
-      entityId,
-      appId,
-      identifier,
-    ]),
+    await db.query(
+      `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3
+       ${isLocked ? 'FOR UPDATE' : ''}`,
+      [entityId, appId, identifier],
+    ),
     openKey(secrets, entityId),
   );
-}
-
-export async function lockAppApiKey(
-  tx: Queryable,
-  secrets: Secrets,
-  entityId: number,
-  appId: number,
-  identifier: string,
-): Promise<AppApiKey | null> {
-  await tx.query('SELECT FROM app_api_keys WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [
-    entityId,
-    identifier,
-  ]);
-  return findAppApiKey(tx, secrets, entityId, appId, identifier);
 }
 
 type NewKey = { appId: number; apiKey?: string | undefined; revoked: boolean };

@@ -35,15 +35,21 @@ export async function* streamAppGroups(db: Queryable, entityId: number): AsyncGe
   }
 }
 
-export async function findAppGroup(db: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
+/** `isLocked`: locks the group until the transaction ends, before its apps are read. */
+export async function findAppGroup(
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+  { isLocked = false } = {},
+): Promise<AppGroup | null> {
+  if (isLocked)
+    await db.query('SELECT FROM app_groups WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [
+      entityId,
+      identifier,
+    ]);
   return readRow<AppGroup>(
     await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.identifier = $2`, [entityId, identifier]),
   );
-}
-
-export async function lockAppGroup(tx: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
-  await tx.query('SELECT FROM app_groups WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
-  return findAppGroup(tx, entityId, identifier);
 }
 
 /** Returns the ids of groups by identifiers, and locks them until the transaction ends. */
@@ -94,22 +100,16 @@ export async function deleteAppGroup(tx: Queryable, entityId: number, id: number
   await tx.query('DELETE FROM app_groups WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-export function updateAppsOfGroup(tx: Queryable, entityId: number, groupId: number, appIds: number[]): Promise<void> {
-  return updateMembers(tx, entityId, ['group_id', groupId], ['app_id', appIds]);
-}
-
-export function updateGroupsOfApp(tx: Queryable, entityId: number, appId: number, groupIds: number[]): Promise<void> {
-  return updateMembers(tx, entityId, ['app_id', appId], ['group_id', groupIds]);
-}
-
-type Side = 'app_id' | 'group_id';
-
-async function updateMembers(
+/** Sets the apps of a group, or the groups of an app. */
+export async function updateGroupMembers(
   tx: Queryable,
   entityId: number,
-  [one, id]: [Side, number],
-  [other, others]: [Side, number[]],
+  members: { groupId: number; appIds: number[] } | { appId: number; groupIds: number[] },
 ): Promise<void> {
+  const [one, id, other, others] =
+    'groupId' in members
+      ? ['group_id', members.groupId, 'app_id', members.appIds]
+      : ['app_id', members.appId, 'group_id', members.groupIds];
   await tx.query(`DELETE FROM app_group_members WHERE entity_id = $1 AND ${one} = $2 AND ${other} <> ALL ($3)`, [
     entityId,
     id,
