@@ -2,8 +2,6 @@
 
 import { Context } from '@temporalio/activity';
 import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
-import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
-import { countMembers } from '../../store/analytics/segment-counts.ts';
 import {
   deleteMembers,
   insertMembers,
@@ -20,8 +18,9 @@ import {
   type RefreshClaim,
   REFRESH_TIMEOUT_MS,
 } from '../../store/analytics/segment-refresh.ts';
-import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { type SegmentQuery, countMembers } from '../../store/analytics/segment-sql.ts';
+import { findSegment, type Segment } from '../../store/analytics/segments.ts';
 import { isQueryCanceled, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
@@ -53,7 +52,7 @@ async function refreshNext(deps: Dependencies, entityId: number): Promise<{ isId
 }
 
 async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim): Promise<void> {
-  const segment = await findSegmentById(deps.db, entityId, claim.id);
+  const segment = await findSegment(deps.db, entityId, claim.id);
   if (segment?.generation !== claim.generation) return;
   const now = new Date();
   try {

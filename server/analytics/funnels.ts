@@ -6,7 +6,6 @@ import {
   findFunnel,
   type Funnel,
   insertFunnel,
-  lockFunnel,
   MAX_FUNNELS,
   streamFunnels,
   touchFunnel,
@@ -61,7 +60,7 @@ const create = route(api.createFunnel, async ({ body, keepReply, ...who }, { db 
 const changeLabels = route(api.updateFunnel, async ({ params: { identifier }, body: { labels }, ...who }, { db }) =>
   write(db, async (tx) => {
     const { entityId } = who.caller;
-    const { id, archivedAt } = (await lockFunnel(tx, entityId, identifier)) ?? refuseUnknown();
+    const { id, archivedAt } = (await findFunnel(tx, entityId, identifier, { isLocked: true })) ?? refuseUnknown();
     if (archivedAt !== null) refuse(409, 'archived', 'The funnel is archived: restore it first');
     await setLabels(tx, entityId, { kind: 'funnel', id }, labels);
     await touchFunnel(tx, entityId, id);
@@ -81,7 +80,7 @@ type Who = Circumstances & { caller: Caller };
 
 async function setArchived(tx: Tx, who: Who, identifier: string, archived: boolean): Promise<api.Funnel> {
   const { entityId } = who.caller;
-  const { id } = (await lockFunnel(tx, entityId, identifier)) ?? refuseUnknown();
+  const { id } = (await findFunnel(tx, entityId, identifier, { isLocked: true })) ?? refuseUnknown();
   await updateFunnelArchived(tx, entityId, id, archived);
   return changed(tx, who, identifier, { archived });
 }

@@ -6,14 +6,13 @@ import { customerIdError, type CustomerType } from '../../domain/attributes/cust
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { listAttributesOfUsers } from '../../store/analytics/named-attributes.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
+import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-sql.ts';
 import { deleteMembers, insertMembers, listErasedPeople, listPeopleOf } from '../../store/analytics/segment-members.ts';
 import {
   deleteSegment,
   findCircle,
   findSegment,
   insertSegment,
-  lockSegment,
   lockSegments,
   MAX_SEGMENTS,
   type Segment,
@@ -85,7 +84,7 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     deps.db,
     async (tx) => {
       await lockSegments(tx, entityId);
-      const segment = (await lockSegment(tx, entityId, identifier)) ?? refuseUnknownSegment();
+      const segment = (await findSegment(tx, entityId, identifier, { isLocked: true })) ?? refuseUnknownSegment();
       const filters = filtersOf(body.filters, segment.filters === null);
       if (filters) await changeFilters(tx, who.caller, segment, filters);
       const { name = segment.name, description = segment.description } = body;
@@ -106,7 +105,7 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
   write(db, async (tx) => {
     const { entityId } = who.caller;
     await lockSegments(tx, entityId);
-    const segment = (await lockSegment(tx, entityId, identifier)) ?? refuseUnknownSegment();
+    const segment = (await findSegment(tx, entityId, identifier, { isLocked: true })) ?? refuseUnknownSegment();
     await refuseUsed(tx, entityId, [identifier]);
     const show = await showTo(tx, who.caller);
     await deleteSegment(tx, entityId, segment.id);
@@ -280,7 +279,7 @@ const removePeople = route(api.removeSegmentPeople, async ({ params: { identifie
 });
 
 async function lockStatic(tx: Tx, caller: Caller, identifier: string): Promise<Segment> {
-  const segment = (await lockSegment(tx, caller.entityId, identifier)) ?? refuseUnknownSegment();
+  const segment = (await findSegment(tx, caller.entityId, identifier, { isLocked: true })) ?? refuseUnknownSegment();
   if (segment.filters !== null)
     refuse(409, 'not_static', 'The segment has filters: only a static segment takes people');
   await refuseSensitiveUsers(tx, caller, segment.id);

@@ -61,18 +61,18 @@ export async function* streamFunnels(
   }
 }
 
-export async function findFunnel(db: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
+/** `isLocked`: locks the funnel until the transaction ends. */
+export async function findFunnel(
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+  { isLocked = false } = {},
+): Promise<Funnel | null> {
   return readRow<Funnel>(
-    await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2`, [entityId, identifier]),
-  );
-}
-
-export async function lockFunnel(tx: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
-  return readRow<Funnel>(
-    await tx.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 FOR NO KEY UPDATE OF f`, [
-      entityId,
-      identifier,
-    ]),
+    await db.query(
+      `${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 ${isLocked ? 'FOR NO KEY UPDATE OF f' : ''}`,
+      [entityId, identifier],
+    ),
   );
 }
 

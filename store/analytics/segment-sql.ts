@@ -1,5 +1,4 @@
-/** SQL of filters: each filter is a set of people, joined to the people of the app. */
-
+/** SQL for the people whom the filters of segments find, and counts of them by it. */
 import {
   type ComparedType,
   type Comparison,
@@ -17,6 +16,8 @@ import {
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
+import type { Row } from '../core/camel-row.ts';
+import { type Database, read } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import {
@@ -28,6 +29,8 @@ import {
   type StepOutcome,
 } from './funnel-stats.ts';
 import { personOfDevice, personSql, personWithOnlyUser } from './people.ts';
+
+/** SQL of filters: each filter is a set of people, joined to the people of the app. */
 
 export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
 export type ResolvedBlock = { operator: BlockOperator; filters: (ResolvedFilter | ResolvedBlock)[] };
@@ -71,7 +74,7 @@ export type SegmentQuery = {
  * for the people that the filters find, as `person`, each once; `members`: for all their ids, which are more with
  * aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
  */
-export type SegmentSql = {
+type SegmentSql = {
   with: string;
   matched: string;
   members: string;
@@ -113,7 +116,7 @@ export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuer
   };
 }
 
-export function memberSql(appId: number, segmentId: number): SegmentSql {
+function memberSql(appId: number, segmentId: number): SegmentSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
   const matched = `SELECT p.person FROM people p JOIN segment_members m
@@ -437,3 +440,66 @@ function comparisonSql(
   if (type === 'Version') return any((value) => `${compared} = ${parameter(value)}`);
   return `${column} = ANY (${add(values)}::${sqlType}[])`;
 }
+
+/** Counts of segments: people, devices, and those that a push can reach. */
+
+export type SegmentCounts = Row<
+  'segments',
+  'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'
+>;
+
+/** Memory for each hash and sort of a statement; larger ones use files. */
+const SEGMENT_MEMORY = '64MB';
+
+/** Settings of a transaction: a time limit, and no comparison of two sets of people one by one. */
+export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transaction_timeout = 0;
+  SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
+  SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
+
+export function countFiltered(
+  db: Database,
+  entityId: number,
+  query: SegmentQuery,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<SegmentCounts> {
+  return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs, signal);
+}
+
+export function countMembers(
+  db: Database,
+  entityId: number,
+  { appId, id }: { appId: number; id: number },
+  timeoutMs: number,
+): Promise<SegmentCounts> {
+  return countIn(db, entityId, memberSql(appId, id), appId, timeoutMs);
+}
+
+async function countIn(
+  db: Database,
+  entityId: number,
+  { with: tables, matched, values, add, ofDevice }: SegmentSql,
+  appId: number,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<SegmentCounts> {
+  const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
+    reached AS (
+      SELECT m.person, count(*) AS devices, count(*) FILTER (WHERE d.opt_in) AS optin,
+        count(*) FILTER (WHERE d.push_token IS NOT NULL) AS token, bool_or(d.opt_in AND d.push_token IS NOT NULL) AS by_push
+      FROM devices d ${ofDevice.joins} LEFT JOIN matched m ON m.person = ${ofDevice.person}
+      WHERE d.entity_id = $1 AND d.app_id = ${add(appId)}::integer AND d.uninstalled IS NOT TRUE
+      GROUP BY m.person)
+    SELECT (SELECT count(*) FROM matched) AS "peopleCount", (SELECT count(*) FROM people) AS "peopleTotal",
+      count(*) FILTER (WHERE person IS NOT NULL AND by_push) AS "peoplePush",
+      ${total('devices', true)} AS "reachCount", ${total('optin', true)} AS "reachOptin", ${total('token', true)} AS "reachToken",
+      ${total('devices', false)} AS "reachTotal"
+    FROM reached`;
+  return read(db, async (tx) => (await tx.query<SegmentCounts>(text, [entityId, ...values])).rows[0]!, {
+    settings: segmentSettings(timeoutMs),
+    signal,
+  });
+}
+
+const total = (column: string, ofMatched: boolean): string =>
+  `coalesce(sum(${column})${ofMatched ? ' FILTER (WHERE person IS NOT NULL)' : ''}, 0)::bigint`;

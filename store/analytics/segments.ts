@@ -5,7 +5,7 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import type { SegmentCounts } from './segment-counts.ts';
+import type { SegmentCounts } from './segment-sql.ts';
 
 /** The counts are those of the snapshot, and mean nothing without one. */
 export type Segment = Row<
@@ -82,21 +82,18 @@ export async function* streamSegments(
   }
 }
 
-export async function findSegment(db: Queryable, entityId: number, identifier: string): Promise<Segment | null> {
+/** `key`: the identifier, or the id. `isLocked`: locks the segment until the transaction ends. */
+export async function findSegment(
+  db: Queryable,
+  entityId: number,
+  key: string | number,
+  { isLocked = false } = {},
+): Promise<Segment | null> {
+  const isIt = typeof key === 'number' ? 's.id = $2' : 's.identifier = $2';
   return readRow<Segment>(
-    await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2`, [entityId, identifier]),
-  );
-}
-
-export async function findSegmentById(db: Queryable, entityId: number, id: number): Promise<Segment | null> {
-  return readRow<Segment>(await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]));
-}
-
-export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
-  return readRow<Segment>(
-    await tx.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [
+    await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND ${isIt} ${isLocked ? 'FOR NO KEY UPDATE OF s' : ''}`, [
       entityId,
-      identifier,
+      key,
     ]),
   );
 }

@@ -8,12 +8,12 @@ import type {
   SegmentFilters,
 } from '../../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
+import { countFiltered } from '../../../store/analytics/segment-sql.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { countFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { insertFunnel } from '../../../store/analytics/funnels.ts';
 import { aliasesSql } from '../../../store/analytics/people.ts';
 import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
-import { countFiltered } from '../../../store/analytics/segment-counts.ts';
 import { insertMembers } from '../../../store/analytics/segment-members.ts';
 import { listPeople } from '../../../store/analytics/segment-refresh.ts';
 import { insertSegment } from '../../../store/analytics/segments.ts';

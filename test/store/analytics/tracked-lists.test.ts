@@ -1,8 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { returnedFields, type UsageListName } from '../../../domain/analytics/usage-lists.ts';
 import { countFunnel, exploreFunnel, type FunnelQuery } from '../../../store/analytics/funnel-stats.ts';
-import { countFiltered } from '../../../store/analytics/segment-counts.ts';
-import type { ResolvedFilter, SegmentQuery } from '../../../store/analytics/segment-sql.ts';
+import { countFiltered, type ResolvedFilter, type SegmentQuery } from '../../../store/analytics/segment-sql.ts';
 import {
   countUsage,
   findHighestId,
