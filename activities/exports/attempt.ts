@@ -8,7 +8,7 @@ import { findExternalId } from '../../store/accounts/entities.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
-import { type AttemptKey, lockAttempt } from '../../store/exports/export-run-progress.ts';
+import { type AttemptKey, isAttemptCurrent } from '../../store/exports/export-run-progress.ts';
 import type { ExportDefinition, ExportRun } from '../../store/exports/export-run-record.ts';
 import { findExportRunById } from '../../store/exports/export-runs.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
@@ -64,7 +64,7 @@ export function writeHeld<T>(
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   return write(db, async (tx) => {
-    if (!(await lockAttempt(tx, key))) throw new JobGone();
+    if (!(await isAttemptCurrent(tx, key, { isLocked: true }))) throw new JobGone();
     return work(tx);
   });
 }

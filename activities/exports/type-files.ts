@@ -1,6 +1,6 @@
 /** Writes the files of one exported type: compresses, encrypts, uploads, and continues after a crash. */
 import { createHash } from 'node:crypto';
-import type { Readable, Transform } from 'node:stream';
+import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { parse, type Parser } from 'csv-parse';
@@ -8,6 +8,7 @@ import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { type ExportColumnKind, exportColumnKinds, exportColumns } from '../../domain/exports/export-columns.ts';
 import { APPEND_ONLY, type ExportDataType, type ExportFormat } from '../../domain/exports/export-data-type.ts';
 import { encryptionStream } from '../../domain/exports/file-encryption.ts';
+import { copyOut } from '../../store/core/copy-out.ts';
 import {
   type ExportCheckpoint,
   type ExportRecord,
@@ -18,18 +19,20 @@ import {
   updateRecordRestarted,
 } from '../../store/exports/export-files.ts';
 import { updateFaultGone } from '../../store/exports/export-run-progress.ts';
-import { holdSnapshot, letSnapshotGo } from '../../store/exports/export-session.ts';
+import { holdSnapshot, letSnapshotGo, type ExportSession } from '../../store/exports/export-session.ts';
 import {
   countAmbiguousSets,
   countExpected,
   type ExportScope,
   findSnapshot,
   isReadAtOnce,
+  type Slice,
+  slicesOf,
 } from '../../store/exports/export-sources.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Attempt, writeHeld } from './attempt.ts';
-import { SliceReader } from './slice-reader.ts';
-import { readSlices, scopeOf } from './source.ts';
+import { SliceReader, type SlicePiece } from './slice-reader.ts';
+import { scopeOf, type SliceSessions } from './source.ts';
 
 /** Writes the rest of a type; all of it anew if an earlier attempt's snapshot is gone. */
 export async function writeType(deps: Dependencies, attempt: Attempt, found: ExportRecord): Promise<void> {
@@ -425,4 +428,49 @@ class Meter {
   result(): { bytes: number; sha256: string } {
     return { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') };
   }
+}
+
+/** Number of pieces of the next slice that are fetched while this one is consumed. */
+const PIECES_AHEAD = 64;
+
+type OpenSlice = { stream: Readable; rows: () => number; next: ExportCheckpoint };
+
+/** Yields the rows of a type as bytes, slice by slice. */
+async function* readSlices(
+  sessions: SliceSessions,
+  type: ExportDataType,
+  scope: ExportScope,
+  from: ExportCheckpoint | null,
+): AsyncGenerator<SlicePiece> {
+  const slices = slicesOf(sessions[0], type, scope, from);
+  let count = 0;
+  const openNext = async (): Promise<OpenSlice | null> => {
+    const { value: slice, done } = await slices.next();
+    return done ? null : openSlice(sessions[count++ % 2]!, slice);
+  };
+  let open = await openNext();
+  let following: Promise<OpenSlice | null> = Promise.resolve(null);
+  try {
+    while (open) {
+      following = openNext();
+      following.catch(() => {}); // the await below throws it
+      for await (const bytes of open.stream) yield { bytes: bytes as Buffer };
+      yield { rows: open.rows(), next: open.next };
+      open = await following;
+    }
+  } finally {
+    following.then(
+      (slice) => slice?.stream.destroy(),
+      () => {},
+    );
+  }
+}
+
+/** Begins to read at once. */
+function openSlice(session: ExportSession, { statement, next }: Slice): OpenSlice {
+  const { bytes, rows } = copyOut(session, statement);
+  const stream = Readable.from(bytes, { highWaterMark: PIECES_AHEAD });
+  stream.on('error', () => {}); // the consumer receives it
+  stream.read(0);
+  return { stream, rows, next };
 }

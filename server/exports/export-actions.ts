@@ -6,14 +6,14 @@ import { findEntityZone } from '../../store/accounts/entities.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
 import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';
-import { findExportRunOfWindow, findWaitingExportRun } from '../../store/exports/export-runs.ts';
+import { findOpenExportRun } from '../../store/exports/export-runs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Route, route } from '../http/route.ts';
 import { exportRuns } from './export-run-record.ts';
 
 const runNow = route(api.runDataExporter, async ({ params: { exporter_id }, ...who }, deps) => {
   return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
-    const waiting = await findWaitingExportRun(tx, entityId, id);
+    const waiting = await findOpenExportRun(tx, entityId, id, 'waiting');
     if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
     return { cause: 'request', window: { start: null, end: new Date(Math.floor(Date.now() / 1000) * 1000) } };
   });
@@ -24,7 +24,7 @@ const rerun = route(api.rerunExport, async ({ params: { exporter_id, run_id }, .
     const run = await exportRuns.known(tx, entityId, exporter_id, run_id);
     refuseUnfinished(run);
     const rerunOf = run.rerunOf ?? run.id;
-    const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
+    const underWay = await findOpenExportRun(tx, entityId, id, { rerunOf });
     if (underWay !== null) refuse(409, 'conflict', `A rerun of it is under way already: ${underWay}`);
     return {
       cause: 'rerun',
@@ -55,7 +55,7 @@ const backfill = route(api.backfillExports, async ({ params: { exporter_id }, bo
     const days = { from, to };
     const error = daysError(days, zone, new Date());
     if (error) refuseField(error.element, error.message);
-    const underWay = await findExportRunOfWindow(tx, entityId, id, { days });
+    const underWay = await findOpenExportRun(tx, entityId, id, { days });
     if (underWay !== null) refuse(409, 'conflict', `A backfill of these days is under way already: ${underWay}`);
     return { cause: 'backfill', days, window: backfillWindow(days, zone) };
   });

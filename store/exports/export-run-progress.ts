@@ -22,22 +22,15 @@ export async function raiseAttempt(
   return rows[0]?.attempt ?? null;
 }
 
-/** Locks the run; false when another attempt or generation has taken over, or it has ended. */
-export async function lockAttempt(tx: Tx, { entityId, jobId, generation, attempt }: AttemptKey): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'
-     FOR NO KEY UPDATE`,
-    [entityId, jobId, generation, attempt],
-  );
-  return rowCount === 1;
-}
-
+/** Returns false if another attempt or generation has taken over, or the run has ended. `isLocked`: locks the run. */
 export async function isAttemptCurrent(
   db: Queryable,
   { entityId, jobId, generation, attempt }: AttemptKey,
+  { isLocked = false } = {},
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'`,
+    `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'
+     ${isLocked ? 'FOR NO KEY UPDATE' : ''}`,
     [entityId, jobId, generation, attempt],
   );
   return rowCount === 1;

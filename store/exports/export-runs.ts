@@ -69,20 +69,16 @@ function daysName(days: NewExportRun['days']): string | null {
   return days ? `${days.from}_${days.to}` : null;
 }
 
-/** Returns the identifier of a requested run that has not begun. */
-export function findWaitingExportRun(db: Queryable, entityId: number, exporterId: number): Promise<string | null> {
-  return exportRuns.findIdentifier(db, entityId, exporterId, IS_WAITING);
-}
-
-/** Returns the identifier of a run's rerun, or of a backfill of these days. */
-export function findExportRunOfWindow(
+/** Returns the identifier of a requested run that has not begun, of a run's rerun, or of a backfill of these days. */
+export function findOpenExportRun(
   db: Queryable,
   entityId: number,
   exporterId: number,
-  { rerunOf, days }: Pick<NewExportRun, 'rerunOf' | 'days'>,
+  asked: 'waiting' | Pick<NewExportRun, 'rerunOf' | 'days'>,
 ): Promise<string | null> {
+  if (asked === 'waiting') return exportRuns.findIdentifier(db, entityId, exporterId, IS_WAITING);
   const isOfWindow = `state IN ('accepted', 'running') AND (rerun_of = $3 OR days = $4)`;
-  return exportRuns.findIdentifier(db, entityId, exporterId, isOfWindow, [rerunOf ?? null, daysName(days)]);
+  return exportRuns.findIdentifier(db, entityId, exporterId, isOfWindow, [asked.rerunOf ?? null, daysName(asked.days)]);
 }
 
 function definitionOf(
