@@ -5,7 +5,7 @@ import { endChildrenLeftBehind } from './embedded/children.ts';
 import { lockDataFolder, openDataFolder } from './embedded/data-folder.ts';
 import { startPostgres } from './embedded/postgres.ts';
 import type { Say } from './embedded/say.ts';
-import { drawnSecretKey, keptSecretKey } from './embedded/secret-key.ts';
+import { keptSecretKeys } from './embedded/secret-key.ts';
 import { startTemporal } from './embedded/temporal.ts';
 import type { TemporalSettings } from '../temporal/client.ts';
 
@@ -63,11 +63,7 @@ export function configuredBackends(config: Config): Backends {
 type SecretKeys = Pick<Backends, 'secretKey' | 'newSecretKey'>;
 
 async function secretKeys(config: Config): Promise<SecretKeys> {
-  if (config.MILLRACE_SECRET_KEY) return givenKeys(config);
-  return {
-    secretKey: await keptSecretKey(config.MILLRACE_DATA_DIR),
-    newSecretKey: await drawnSecretKey(config.MILLRACE_DATA_DIR),
-  };
+  return config.MILLRACE_SECRET_KEY ? givenKeys(config) : keptSecretKeys(config.MILLRACE_DATA_DIR);
 }
 
 function givenKeys(config: Config): SecretKeys {

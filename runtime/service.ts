@@ -1,10 +1,11 @@
-/** Puts server and workers together, and runs them until the process is asked to end. */
+/** Puts server and workers together, runs them until the process is asked to end, and checks what they need. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Runtime } from '@temporalio/worker';
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
-import { Runtime } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
 import { openAllPlaces } from '../activities/core/open-all-places.ts';
 import type { Log } from '../activities/dependencies.ts';
@@ -15,24 +16,27 @@ import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
 import { type PushServices, readPushServices } from '../connectors/web-push/push-services.ts';
 import { RIGHTS } from '../domain/accounts/rights.ts';
-import { internalErrorOf } from '../domain/core/internal-error.ts';
-import { isTimeZone } from '../domain/time/time-zone.ts';
+import { internalErrorOf, FileStoreAway } from '../domain/core/internal-error.ts';
+import { Refusal } from '../domain/core/refusal.ts';
 import type { KeptLimits } from '../domain/imports/kept-files.ts';
-import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
+import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
+import { isTimeZone } from '../domain/time/time-zone.ts';
 import { hashPassword } from '../server/accounts/passwords.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
+import type { Readiness } from '../server/dependencies.ts';
 import { insertEntity } from '../store/accounts/entities.ts';
 import { hasUsers, insertMembership, insertUser } from '../store/accounts/users.ts';
 import { write } from '../store/core/database.ts';
 import { type Files, filesIn } from '../store/core/files.ts';
 import { impatient } from '../store/core/impatient-database.ts';
 import { makeFolder } from '../store/core/make-folder.ts';
+import { refuseMissingMigrations } from '../store/core/migrate.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
+import { countRestoredPeople } from '../store/gdpr/reconcile-tombstones.ts';
 import { flowsOver } from '../temporal/flows.ts';
 import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
 import { releaseUnusedMemory } from './memory.ts';
-import { readiness } from './readiness.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { startWorkers, type Workers } from './workers.ts';
@@ -338,4 +342,97 @@ function publicUrl({ config }: AppContext): string {
 async function version(): Promise<string> {
   return (JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
     .version;
+}
+
+const PART_WITHIN_MS = 2_000;
+/** A worker without work polls Temporal once a minute. */
+const POLLED_WITHIN_MS = 90_000;
+/** Task queue types of Temporal's protocol. Only `flows` has workflows. */
+const [WORKFLOWS, ACTIVITIES] = [1, 2];
+
+/** `workers`: those of this process, or null. */
+async function readiness({ db, files, temporal }: AppContext, workers: Workers | null): Promise<Readiness[]> {
+  const {
+    connection,
+    workflowService,
+    options: { namespace },
+  } = temporal;
+  const fromTemporal = <T>(ask: () => Promise<T>) => connection.withDeadline(Date.now() + PART_WITHIN_MS, ask);
+  const polledQueue = (queue: TaskQueue) =>
+    fromTemporal(() =>
+      workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name: queue },
+        taskQueueType: queue === 'flows' ? WORKFLOWS : ACTIVITIES,
+      }),
+    );
+  const parts = await Promise.all([
+    part('postgres', true, db.query('SELECT 1')),
+    part('migrations', true, refuseMissingMigrations(db)),
+    part('files', true, files.check()),
+    part(
+      'temporal',
+      false,
+      fromTemporal(() => workflowService.describeNamespace({ namespace })),
+    ),
+    ...TASK_QUEUES.map((queue) =>
+      workers ? ownWorker(queue, workers) : part(`worker of ${queue}`, false, polledQueue(queue), hasPoller),
+    ),
+  ]);
+  const restored = await Promise.race([restoredReadiness(db), rejectAfter(PART_WITHIN_MS)]).catch(() => []);
+  return [...parts, ...restored];
+}
+
+async function part<T>(
+  name: string,
+  required: boolean,
+  check: Promise<T>,
+  reasonOf: (answer: T) => string | null = () => null,
+): Promise<Readiness> {
+  try {
+    const reason = reasonOf(await Promise.race([check, rejectAfter(PART_WITHIN_MS)]));
+    return { name, required, ready: reason === null, ...(reason === null ? {} : { reason }) };
+  } catch (error) {
+    const isNamed = error instanceof Refusal || error instanceof FileStoreAway;
+    return { name, required, ready: false, reason: isNamed ? error.message : 'out of reach' };
+  }
+}
+
+type Polled = { pollers?: { lastAccessTime?: { seconds?: { toString(): string } | null } | null }[] | null };
+
+function hasPoller({ pollers }: Polled): string | null {
+  const polledAt = (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000);
+  return polledAt.some((at) => at > Date.now() - POLLED_WITHIN_MS)
+    ? null
+    : 'no worker has asked for work in the last 90 s';
+}
+
+async function rejectAfter(ms: number): Promise<never> {
+  await delay(ms, undefined, { ref: false });
+  throw new Error(`no answer within ${ms} ms`);
+}
+
+/** Names a running repeat of erasures, but is always ready: an absent bucket must not stop the service. */
+async function restoredReadiness(db: AppContext['db']): Promise<Readiness[]> {
+  const { people, requests } = await countRestoredPeople(db);
+  return people === 0
+    ? []
+    : [
+        {
+          name: 'people of a restored backup',
+          ready: true,
+          required: false,
+          reason: `${people} who had been erased came back with the database; ${requests} deletion requests erase them again`,
+        },
+      ];
+}
+
+function ownWorker(queue: TaskQueue, workers: Workers): Readiness {
+  const ready = workers.polling().includes(queue);
+  return {
+    name: `worker of ${queue}`,
+    ready,
+    required: false,
+    ...(ready ? {} : { reason: 'starting, or out of reach of Temporal' }),
+  };
 }

@@ -1,4 +1,4 @@
-/** Shared parts of the demo: the server, a SoR, and calls of the command line. */
+/** Shared parts of the demo: the server and its SoR as types, and calls of the command line. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

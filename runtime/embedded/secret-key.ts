@@ -8,13 +8,14 @@ import { CannotStart } from '../cannot-start.ts';
 const BYTES = 32;
 const NAME = 'secret-key';
 
-/** Returns the key for an embedded Postgres without MILLRACE_SECRET_KEY: made at the first start, in base64. */
-export async function keptSecretKey(dataDir: string): Promise<Buffer> {
-  return readKey(join(dataDir, NAME));
-}
-
-export async function drawnSecretKey(dataDir: string): Promise<Buffer | undefined> {
-  return existsSync(newPath(dataDir)) ? readKey(newPath(dataDir)) : undefined;
+/** Returns the key without MILLRACE_SECRET_KEY, drawn at the first start, and the one drawn to replace it, if any. */
+export async function keptSecretKeys(
+  dataDir: string,
+): Promise<{ secretKey: Buffer; newSecretKey: Buffer | undefined }> {
+  return {
+    secretKey: await readKey(join(dataDir, NAME)),
+    newSecretKey: existsSync(newPath(dataDir)) ? await readKey(newPath(dataDir)) : undefined,
+  };
 }
 
 export async function drawSecretKey(dataDir: string): Promise<Buffer> {
