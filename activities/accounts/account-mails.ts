@@ -4,12 +4,7 @@ import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { TooManyWait } from '../../domain/core/semaphore.ts';
 import { mailText, MAX_NAME, oneLine } from '../../domain/text/mail-text.ts';
-import {
-  deleteResetsWithoutAccount,
-  type DueReset,
-  listDueInvitations,
-  listDueResets,
-} from '../../store/accounts/account-links-across-entities.ts';
+import { type DueReset, listDueAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import type { Invitation } from '../../store/accounts/invitations.ts';
@@ -19,7 +14,7 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { newToken } from '../../store/core/identifiers.ts';
 import type { LinkRow } from '../../store/core/mails.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
-import { listNewInternalErrors, type MailedError, takeInternalErrorNotice } from '../../store/jobs/internal-errors.ts';
+import { type MailedError, takeNewInternalErrors } from '../../store/jobs/internal-errors.ts';
 import { inSlot } from '../core/in-slot.ts';
 import { type MailDependencies, mailInTurn, mailOnce, TO_OPERATOR } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -32,12 +27,10 @@ export const accountMailSteps = (deps: AccountMailDependencies) => ({
   /** Mails about internal errors, invitations and password resets. Only the mail has a link's token. */
   async sendAccountMails(): Promise<void> {
     await mailInternalErrors(deps);
-    await deleteResetsWithoutAccount(deps.db);
+    const { resets, invitations } = await listDueAccountLinks(deps.db);
     // Resets first: an account has few of them, an entity may have many invitations.
-    await mailInTurn(await listDueResets(deps.db), (reset) => alone(deps, reset, () => mailReset(deps, reset)));
-    await mailInTurn(await listDueInvitations(deps.db), (invitation) =>
-      alone(deps, invitation, () => mailInvitation(deps, invitation)),
-    );
+    await mailInTurn(resets, (reset) => alone(deps, reset, () => mailReset(deps, reset)));
+    await mailInTurn(invitations, (invitation) => alone(deps, invitation, () => mailInvitation(deps, invitation)));
   },
 });
 
@@ -116,10 +109,9 @@ export async function mailInternalErrors(deps: MailDependencies): Promise<void> 
 }
 
 async function mailInSlot({ db, mailer, publicUrl }: MailDependencies): Promise<void> {
-  if (!(await takeInternalErrorNotice(db))) return;
-  const to = await listSuperadminAddresses(db);
-  const errors = await listNewInternalErrors(db);
-  if (to.length === 0 || errors.length === 0) return;
+  const errors = await takeNewInternalErrors(db);
+  const to = errors.length === 0 ? [] : await listSuperadminAddresses(db);
+  if (to.length === 0) return;
   const messageId = `<internal-errors.${randomUUID()}@${new URL(publicUrl).hostname}>`;
   await mailer.send({ to, messageId, ...internalErrorMail(errors, publicUrl) });
 }

@@ -4,7 +4,7 @@ import { listSorNames } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import type { ExportSession } from '../../store/exports/export-session.ts';
-import { type ExportScope } from '../../store/exports/export-sources.ts';
+import type { ExportScope } from '../../store/exports/export-sources.ts';
 
 /** Returns the scope of a run, without apps and SoRs that are gone by now. */
 export async function scopeOf(db: Queryable, { entityId, definition, window }: ExportRun): Promise<ExportScope> {

@@ -3,13 +3,7 @@ import * as api from '../../api/accounts/session.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { type Entity, listEntitiesOf, listEntityNamesOf } from '../../store/accounts/entities.ts';
-import {
-  deleteToken,
-  findTokenEnds,
-  insertSession,
-  insertToken,
-  updateTokenEntity,
-} from '../../store/accounts/tokens.ts';
+import { deleteToken, findTokenEnds, insertToken, updateTokenEntity } from '../../store/accounts/tokens.ts';
 import { findUser, lockLogin, type Membership, type User } from '../../store/accounts/users.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
@@ -63,7 +57,7 @@ const openSession = route(api.openSession, async ({ body, address, isOfConsole }
   const { id } = chooseEntity(entities, body.entity, user.preferedEntityId);
   return write(db, async (tx) => {
     const { rights, admin } = await logIn(tx, user, id, address);
-    const token = await insertSession(tx, user.id, id);
+    const token = await insertToken(tx, user.id, id, null);
     const caller = { userId: user.id, entityId: id, token, rights: rightsOf({ rights, superadmin: user.superadmin }) };
     return withCookie(await showSession(tx, { ...caller, admin, superadmin: user.superadmin }), token);
   });

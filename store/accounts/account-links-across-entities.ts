@@ -19,13 +19,19 @@ const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
   OR (mail_state = 'sending' AND tried_at < now() - interval '5 minutes'))`;
 
-export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
+/** Lists the resets and invitations whose mail is due, without resets of addresses that have no account: deletes those. */
+export async function listDueAccountLinks(db: Queryable): Promise<{ resets: DueReset[]; invitations: Invitation[] }> {
+  await deleteResetsWithoutAccount(db);
+  return { resets: await listDueResets(db), invitations: await listDueInvitations(db) };
+}
+
+async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
   return readRows<Invitation>(
     await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`),
   );
 }
 
-export async function deleteResetsWithoutAccount(db: Queryable): Promise<void> {
+async function deleteResetsWithoutAccount(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`,
   );
@@ -34,7 +40,7 @@ export async function deleteResetsWithoutAccount(db: Queryable): Promise<void> {
 /** `userId` is null until the address is looked up. */
 export type DueReset = { id: number; identifier: string; email: string; userId: number | null; address: string | null };
 
-export async function listDueResets(db: Queryable): Promise<DueReset[]> {
+async function listDueResets(db: Queryable): Promise<DueReset[]> {
   return readRows<Row<'password_resets', 'id' | 'identifier' | 'email' | 'userId' | 'address'>>(
     await db.query(
       `SELECT id, identifier, email, user_id, address FROM password_resets WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`,

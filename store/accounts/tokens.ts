@@ -12,22 +12,22 @@ const SESSION_LENGTH = "interval '12 hours'";
 /** A use within this time of the last one is not written, so a busy token costs no writes. */
 const RENEWED_AFTER = `CASE WHEN t.ends_at IS NULL THEN interval '1 hour' ELSE interval '1 minute' END`;
 
-/** Makes a session token that expires `ttlDays` after its last use; only its hash is stored. */
-export async function insertToken(db: Queryable, userId: number, entityId: number, ttlDays: number): Promise<string> {
+/**
+ * Makes a token, and stores only its hash: one that expires `ttlDays` after its last use, or (null) a session of the
+ * console.
+ */
+export async function insertToken(
+  db: Queryable,
+  userId: number,
+  entityId: number,
+  ttlDays: number | null,
+): Promise<string> {
   const token = newToken();
   await db.query(
-    `INSERT INTO tokens (token_hash, user_id, entity_id, expires_at) VALUES ($1, $2, $3, now() + make_interval(days => $4))`,
-    [tokenHash(token), userId, entityId, ttlDays],
-  );
-  return token;
-}
-
-export async function insertSession(tx: Queryable, userId: number, entityId: number): Promise<string> {
-  const token = newToken();
-  await tx.query(
     `INSERT INTO tokens (token_hash, user_id, entity_id, expires_at, ends_at)
-     VALUES ($1, $2, $3, now() + ${SESSION_IDLE}, now() + ${SESSION_LENGTH})`,
-    [tokenHash(token), userId, entityId],
+     VALUES ($1, $2, $3, now() + coalesce(make_interval(days => $4), ${SESSION_IDLE}),
+       CASE WHEN $4::integer IS NULL THEN now() + ${SESSION_LENGTH} END)`,
+    [tokenHash(token), userId, entityId, ttlDays],
   );
   return token;
 }

@@ -89,20 +89,20 @@ export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
 
 const NOTICE = 'internal_errors';
 
-/** Takes the turn to mail about newer errors: at most once an hour, across all processes. */
-export async function takeInternalErrorNotice(db: Queryable): Promise<boolean> {
+/** Lists the errors to mail about, and takes the turn to do so: at most once an hour, across all processes. */
+export async function takeNewInternalErrors(db: Queryable): Promise<MailedError[]> {
   const { rowCount } = await db.query(
     `INSERT INTO operator_notices AS n (name, sent_at) SELECT $1, now() WHERE EXISTS (SELECT FROM internal_errors)
      ON CONFLICT (name) DO UPDATE SET sent_at = now()
        WHERE n.sent_at < now() - interval '1 hour' AND EXISTS (SELECT FROM internal_errors WHERE last_at > n.sent_at)`,
     [NOTICE],
   );
-  return rowCount === 1;
+  return rowCount === 1 ? listNewInternalErrors(db) : [];
 }
 
 const MAX_MAILED = 20;
 
-export async function listNewInternalErrors(db: Queryable): Promise<MailedError[]> {
+async function listNewInternalErrors(db: Queryable): Promise<MailedError[]> {
   return readRows(
     await db.query(
       `SELECT kind, job, step, id, since, times FROM internal_errors WHERE last_at > now() - interval '2 hours'
