@@ -57,25 +57,23 @@ export function firstEntries(condition: string, order: 'id' | 'received_at, id')
   WHERE bytes_before < ${BYTES_AT_ONCE}`;
 }
 
-export type PeopleByType = readonly [
-  users: readonly string[],
-  devices: readonly string[],
-  wholeDevices: readonly string[],
-];
-
 type EntryKey = { at: Instant; id: number };
-type EntryRange = { after: EntryKey; last: EntryKey };
+/** The values of `$1` to `$5` in `IN_RANGE`. */
+type RangeValues = readonly [entityId: number, afterAt: Instant, afterId: number, lastAt: Instant, lastId: number];
 
-/** Yields ranges of entries for a transaction each, after the last range: the front may still hold dead rows. */
-async function* entryRanges(
+/**
+ * Yields the values of `IN_RANGE` for ranges of entries, each for a transaction: of all entries, or of those that are
+ * kept no longer. Each range follows the last one: the front may still hold dead rows.
+ */
+export async function* entryRanges(
   db: Database,
   entityId: number,
-  olderThanDays: number | null = null,
-): AsyncGenerator<EntryRange> {
+  { areOld = false } = {},
+): AsyncGenerator<RangeValues> {
   for (let after: EntryKey = { at: '-infinity', id: 0 }; ;) {
-    const last = await read(db, (tx) => findRangeEnd(tx, entityId, after, olderThanDays));
+    const last = await read(db, (tx) => findRangeEnd(tx, entityId, after, areOld ? LOG_KEPT_DAYS : null));
     if (!last) return;
-    yield { after, last };
+    yield [entityId, after.at, after.id, last.at, last.id];
     after = last;
   }
 }
@@ -99,80 +97,16 @@ async function findRangeEnd(
   return rows[0] ?? null;
 }
 
-const IN_RANGE = `entity_id = $1 AND (received_at, id) > ($2::timestamptz, $3::bigint)
+/** A condition on entries: they are of a range of `entryRanges`. */
+export const IN_RANGE = `entity_id = $1 AND (received_at, id) > ($2::timestamptz, $3::bigint)
   AND (received_at, id) <= ($4::timestamptz, $5::bigint)`;
 
-function rangeKeys(entityId: number, { after, last }: EntryRange): unknown[] {
-  return [entityId, after.at, after.id, last.at, last.id];
-}
-
-/** Tests a row for people; $8: a device's own request, which has no values in custom Systems of Records. */
-const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[])
-  ELSE u.customer_id = ANY ($7::text[]) AND (u.customer_id <> ALL ($8::text[]) OR sor_id IN (
-    SELECT s.id FROM systems_of_records s WHERE s.entity_id = $1 AND s.type <> 'custom')) END`;
-const TELLS_OF_THEM = `EXISTS (SELECT FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM})`;
-
-export async function countLogged(db: Database, entityId: number, people: PeopleByType): Promise<number> {
-  let total = 0;
-  for await (const range of entryRanges(db, entityId)) {
-    const { rows } = await db.query<{ count: number }>(
-      `SELECT count(*) FROM attribute_change_log WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`,
-      [...rangeKeys(entityId, range), ...people],
-    );
-    total += rows[0]!.count;
-  }
-  return total;
-}
-
-/** Yields the times of changes of these people, one an entry and person, oldest first. */
-export async function* listLogged(
+/** Runs a statement on a range of entries, and counts the rows that it changed. */
+export function changeRange(
   db: Database,
-  entityId: number,
-  people: PeopleByType,
-): AsyncGenerator<Record<string, unknown>> {
-  for await (const range of entryRanges(db, entityId)) {
-    const { rows } = await db.query(
-      `SELECT l.received_at, t.customer_id FROM attribute_change_log l CROSS JOIN LATERAL (
-         SELECT DISTINCT u.customer_id FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM}) AS t
-       WHERE ${IN_RANGE} ORDER BY l.received_at, l.id`,
-      [...rangeKeys(entityId, range), ...people],
-    );
-    yield* rows;
-  }
-}
-
-/** Removes people from all entries in short transactions; NULL stays, since a running scan counts ordinals. */
-export async function eraseFromChangeLog(
-  db: Database,
-  entityId: number,
-  people: PeopleByType,
+  statement: string,
+  values: readonly unknown[],
   tally?: Tally,
 ): Promise<number> {
-  let total = 0;
-  for await (const range of entryRanges(db, entityId)) {
-    total += await writeRange(
-      db,
-      `UPDATE attribute_change_log SET customer_ids = ARRAY(
-         SELECT CASE WHEN ${IS_ONE_OF_THEM} THEN NULL ELSE u.customer_id END
-         FROM unnest(customer_ids) WITH ORDINALITY AS u (customer_id, ordinal) ORDER BY u.ordinal)
-       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`,
-      [...rangeKeys(entityId, range), ...people],
-      tally,
-    );
-  }
-  return total;
-}
-
-export async function deleteOldEntries(db: Database, entityId: number): Promise<void> {
-  for await (const range of entryRanges(db, entityId, LOG_KEPT_DAYS)) {
-    await writeRange(
-      db,
-      `DELETE FROM attribute_change_log WHERE ${IN_RANGE} AND NOT pending`,
-      rangeKeys(entityId, range),
-    );
-  }
-}
-
-function writeRange(db: Database, statement: string, parameters: unknown[], tally?: Tally): Promise<number> {
-  return write(db, (tx) => changeRows(tx, statement, parameters, tally), { settings: LOOK_UP_BY_KEY });
+  return write(db, (tx) => changeRows(tx, statement, [...values], tally), { settings: LOOK_UP_BY_KEY });
 }

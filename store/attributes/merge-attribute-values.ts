@@ -17,8 +17,8 @@ import type { Secrets } from '../core/secrets.ts';
 import { inSlices } from '../core/yield-to-event-loop.ts';
 import { findErased, hasErased, personKey } from '../gdpr/tombstones.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
-import { insertIdsOfSets, insertStagedIds } from './similar-ids.ts';
-import { type ChangedSet, dryRunSets, storedSets, type StoredSets } from './stored-sets.ts';
+import { insertDryRunIds } from './similar-ids.ts';
+import { type ChangedSet, storedSets, type StoredSets } from './stored-sets.ts';
 
 /** A row that only the merge can refuse: of an erased person, or of a Set that grew too large. */
 export type MergeRefusal = { line: number; attributeId: number; erasedHash: Buffer } | SetRefusal;
@@ -102,13 +102,10 @@ export async function mergeAttributeValues(
   if (living.staged.length > 0) {
     await stageScalars(tx, living);
     if (dryRunOf === null) await mergeScalars(tx, entityId, sorId, living, said);
-    else {
-      await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living, said));
-      await insertStagedIds(tx, entityId, dryRunOf);
-    }
+    else await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living, said));
   }
-  if (dryRunOf !== null) await insertIdsOfSets(tx, entityId, dryRunOf, living.sets);
-  const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
+  if (dryRunOf !== null) await insertDryRunIds(tx, entityId, dryRunOf, living.sets, living.staged.length > 0);
+  const sets = storedSets(tx, entityId, sorId, dryRunOf);
   return [...refusals, ...(await mergeSets(tx, entityId, sorId, sets, living.sets, said))];
 }
 

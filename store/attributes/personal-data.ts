@@ -1,8 +1,10 @@
 /** Locations of personal data in attributes: values, the log of their changes, customers. */
+import type { Database } from '../core/database.ts';
+import type { Tally } from '../core/in-batches.ts';
 import { idsOfType, peopleKeys } from '../gdpr/people-keys.ts';
 import { type KnownBy, type PersonalDataLocation, withColumns } from '../gdpr/personal-data-location.ts';
 import { OF_CUSTOMERS, rowsOfCustomers } from '../gdpr/rows-of-people.ts';
-import { countLogged, eraseFromChangeLog, listLogged } from './attribute-change-log.ts';
+import { changeRange, entryRanges, IN_RANGE } from './attribute-change-log.ts';
 
 const customersAndDevices = (entityId: number, people: readonly KnownBy[]) => [
   ...peopleKeys(entityId, people),
@@ -32,11 +34,70 @@ const attributeValues = rowsOfCustomers({
     JOIN customer_attributes a ON a.entity_id = r.entity_id AND a.id = r.attribute_id`,
 });
 
-const idsByType = (people: KnownBy[]): [users: string[], devices: string[], wholeDevices: string[]] => [
+type PeopleByType = [users: string[], devices: string[], wholeDevices: string[]];
+
+const idsByType = (people: KnownBy[]): PeopleByType => [
   idsOfType(people, 'user_id'),
   idsOfType(people, 'device_id'),
   idsOfType(people, 'whole_device'),
 ];
+
+/** Tests a row for people; $8: a device's own request, which has no values in custom Systems of Records. */
+const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[])
+  ELSE u.customer_id = ANY ($7::text[]) AND (u.customer_id <> ALL ($8::text[]) OR sor_id IN (
+    SELECT s.id FROM systems_of_records s WHERE s.entity_id = $1 AND s.type <> 'custom')) END`;
+const TELLS_OF_THEM = `EXISTS (SELECT FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM})`;
+
+async function countLogged(db: Database, entityId: number, people: PeopleByType): Promise<number> {
+  let total = 0;
+  for await (const range of entryRanges(db, entityId)) {
+    const { rows } = await db.query<{ count: number }>(
+      `SELECT count(*) FROM attribute_change_log WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`,
+      [...range, ...people],
+    );
+    total += rows[0]!.count;
+  }
+  return total;
+}
+
+/** Yields the times of changes of these people, one an entry and person, oldest first. */
+async function* listLogged(
+  db: Database,
+  entityId: number,
+  people: PeopleByType,
+): AsyncGenerator<Record<string, unknown>> {
+  for await (const range of entryRanges(db, entityId)) {
+    const { rows } = await db.query(
+      `SELECT l.received_at, t.customer_id FROM attribute_change_log l CROSS JOIN LATERAL (
+         SELECT DISTINCT u.customer_id FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM}) AS t
+       WHERE ${IN_RANGE} ORDER BY l.received_at, l.id`,
+      [...range, ...people],
+    );
+    yield* rows;
+  }
+}
+
+/** Removes people from all entries in short transactions; NULL stays, since a running scan counts ordinals. */
+async function eraseFromChangeLog(
+  db: Database,
+  entityId: number,
+  people: PeopleByType,
+  tally?: Tally,
+): Promise<number> {
+  let total = 0;
+  for await (const range of entryRanges(db, entityId)) {
+    total += await changeRange(
+      db,
+      `UPDATE attribute_change_log SET customer_ids = ARRAY(
+         SELECT CASE WHEN ${IS_ONE_OF_THEM} THEN NULL ELSE u.customer_id END
+         FROM unnest(customer_ids) WITH ORDINALITY AS u (customer_id, ordinal) ORDER BY u.ordinal)
+       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`,
+      [...range, ...people],
+      tally,
+    );
+  }
+  return total;
+}
 
 const attributeChangeLog: PersonalDataLocation = {
   ...withColumns({

@@ -39,7 +39,7 @@ export const SIMILAR_IDS = `SELECT a.asked, s.similar
 const FIRST_LINES = `ON CONFLICT (entity_id, import_id, customer_id, customer_type)
   DO UPDATE SET line = excluded.line WHERE excluded.line < dry_run_ids.line`;
 
-export async function insertStagedIds(tx: Tx, entityId: number, importId: number): Promise<void> {
+async function insertStagedIds(tx: Tx, entityId: number, importId: number): Promise<void> {
   await tx.query(
     `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
      SELECT $1, $2, customer_id, customer_type, min(line) FROM staged_values GROUP BY customer_id, customer_type
@@ -48,12 +48,15 @@ export async function insertStagedIds(tx: Tx, entityId: number, importId: number
   );
 }
 
-export async function insertIdsOfSets(
+/** Stores the first line of each id in a dry run: of these Sets, and of the values that the merge has staged, if any. */
+export async function insertDryRunIds(
   tx: Tx,
   entityId: number,
   importId: number,
   sets: readonly FoldedSet[],
+  areValuesStaged = false,
 ): Promise<void> {
+  if (areValuesStaged) await insertStagedIds(tx, entityId, importId);
   if (sets.length === 0) return;
   await tx.query(
     `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)

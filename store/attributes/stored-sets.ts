@@ -36,7 +36,9 @@ type SetRow = {
 /** A time in the future comes from a database clock that was ahead, and is ignored. */
 const SAID_AT = `CASE WHEN v.said_at <= clock_timestamp() THEN v.said_at END AS said_at`;
 
-export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets {
+/** Returns the Sets of a SoR; of the import `dryRunOf` as it has left them, beside the real values. */
+export function storedSets(tx: Tx, entityId: number, sorId: number, dryRunOf: number | null): StoredSets {
+  if (dryRunOf !== null) return dryRunSets(tx, entityId, sorId, dryRunOf);
   return {
     async lock(sets) {
       const { rows } = await tx.query<{ ordinal: number; size: number }>(
@@ -79,8 +81,7 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
   };
 }
 
-/** Returns the Sets of a SoR as a dry run has left them, beside the real values. */
-export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: number): StoredSets {
+function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: number): StoredSets {
   return {
     async lock(sets) {
       const { rows } = await tx.query<{ ordinal: number; size: number }>(

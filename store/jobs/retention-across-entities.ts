@@ -1,6 +1,6 @@
 /** Deletes expired rows in all entities, and lists what waits for deletion. */
 import type { JobRef } from '../../domain/jobs/job.ts';
-import { deleteOldEntries } from '../attributes/attribute-change-log.ts';
+import { changeRange, entryRanges, IN_RANGE } from '../attributes/attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -141,7 +141,10 @@ export async function deleteOldFeedRequests(db: Database): Promise<void> {
 
 export async function deleteOldChanges(db: Database): Promise<void> {
   const { rows } = await db.query<Row<'entities', 'id'>>('SELECT id FROM entities');
-  for (const { id } of rows) await deleteOldEntries(db, id);
+  for (const { id } of rows) {
+    for await (const range of entryRanges(db, id, { areOld: true }))
+      await changeRange(db, `DELETE FROM attribute_change_log WHERE ${IN_RANGE} AND NOT pending`, range);
+  }
 }
 
 type ValuesOf = { entityId: number; sorId: number; attributeId: number | null };

@@ -5,8 +5,8 @@ import { Readable } from 'node:stream';
 import { insertAuditEntry } from '../../../store/accounts/audit-log.ts';
 import { addPendingCustomers } from '../../../store/attributes/customers.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
-import { insertIdsOfSets } from '../../../store/attributes/similar-ids.ts';
-import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
+import { insertDryRunIds } from '../../../store/attributes/similar-ids.ts';
+import { storedSets } from '../../../store/attributes/stored-sets.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
@@ -70,10 +70,10 @@ export async function samplePerson(store: TestStore, world: World, number: numbe
     const operations = [{ line: 4, action: 'ADD', elements: ['a'] }] as const;
     const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
     const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
-    await dryRunSets(tx, entity.id, sor.id, job.id).save([
+    await storedSets(tx, entity.id, sor.id, job.id).save([
       { set, elements, saidAt: null, isSame: false, isStored: false, isNew: true },
     ]);
-    await insertIdsOfSets(tx, entity.id, job.id, [set]);
+    await insertDryRunIds(tx, entity.id, job.id, [set]);
     const values = [
       { customer_id: customerId, attribute_key: 'score', attribute_value: 12 },
       { customer_id: `${customerId}0` },

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
-import { insertIdsOfSets } from '../../../store/attributes/similar-ids.ts';
-import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
+import { insertDryRunIds } from '../../../store/attributes/similar-ids.ts';
+import { storedSets } from '../../../store/attributes/stored-sets.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertRequest, updateReply } from '../../../store/core/idempotent-requests.ts';
 import { findImport } from '../../../store/imports/imports.ts';
@@ -366,10 +366,10 @@ export async function leaveBehind(
       operations: [],
     } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];
-    await dryRunSets(tx, entityId, world.sor.id, importId).save([
+    await storedSets(tx, entityId, world.sor.id, importId).save([
       { set: { ...set, operations: [] }, elements, saidAt: null, isSame: false, isStored: false, isNew: true },
     ]);
-    await insertIdsOfSets(tx, entityId, importId, [{ ...set, operations: [] }]);
+    await insertDryRunIds(tx, entityId, importId, [{ ...set, operations: [] }]);
     const position = JSON.stringify({ after: userId });
     const items = JSON.stringify([{ kind: 'record', record }]);
     await insertPinnedBatch(tx, entityId, ended.id, { number: 1_000, recordsBefore: 0, position, items });
