@@ -152,7 +152,7 @@ async function eraseLocation(deps: Dependencies, claim: JobClaim, name: string):
     try {
       const rows = await eraseAt(deps, claim, location, chunksOf((await listPending(deps.db, claim)).identifiers));
       deps.boundary(`gdpr: erased ${name}`);
-      await progress.deleteLocationFault(deps.db, claim, name);
+      await progress.updateLocationFault(deps.db, claim, name, null);
       return rows;
     } catch (error) {
       return recordLocationError(deps, claim, name, error);

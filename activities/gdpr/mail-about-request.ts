@@ -15,8 +15,6 @@ import {
   listMembersToNotify,
   settleDigest,
   updateDigestRecipients,
-  updateNoRecipients,
-  updateRecipients,
   upsertGdprMail,
 } from '../../store/gdpr/mails.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
@@ -42,15 +40,8 @@ export async function mailAboutRequest(
   const request = await findGdprRequestById(deps.db, entityId, jobId);
   if (!request || request.skipEmail || request.isUnvouched) return null;
   const to = await recipientsOf(deps, request, kind);
-  const { id, identifier } = await write(deps.db, async (tx) => {
-    const mail = await upsertGdprMail(tx, request, kind);
-    await updateRecipients(tx, request, mail.id, to);
-    return mail;
-  });
-  if (to.length === 0) {
-    await write(deps.db, (tx) => updateNoRecipients(tx, entityId, id));
-    return null;
-  }
+  const { id, identifier } = await write(deps.db, (tx) => upsertGdprMail(tx, request, kind, to));
+  if (to.length === 0) return null;
   const { subject, text } = gdprMail(await reportOf(deps, request, kind));
   return mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
 }
@@ -63,10 +54,7 @@ export async function mailDigest(deps: GdprMailDependencies, digest: Digest): Pr
   const isLate = entries.some(({ kind }) => kind === 'near_deadline');
   const to = first ? await recipientsOf(deps, first.request, isLate ? 'near_deadline' : first.kind) : [];
   const told = entries.map(({ mailId }) => mailId);
-  await write(deps.db, async (tx) => {
-    await updateDigestRecipients(tx, digest, to);
-    if (to.length === 0) await updateNoRecipients(tx, entityId, id);
-  });
+  await write(deps.db, (tx) => updateDigestRecipients(tx, digest, to));
   if (!first || to.length === 0) return null;
   const { subject, text } =
     entries.length === 1

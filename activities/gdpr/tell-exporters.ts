@@ -24,7 +24,6 @@ import {
   listLeftLists,
   raiseTries,
   updateListError,
-  updateNeverNotified,
   updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
 import { holdGdprRequest, updateGdprError, updateStage } from '../../store/gdpr/progress.ts';
@@ -73,7 +72,7 @@ export async function putDueLists(
   for (const [exporterId, lists] of Map.groupBy(due, ({ exporterId: id }) => id)) {
     const exporter = await findExporterById(deps.db, round.entityId, exporterId);
     if (exporter) await putListsOf(deps, { exporter, lists, signal });
-    else for (const list of lists) await updateNeverNotified(deps.db, list);
+    else for (const list of lists) await updateListError(deps.db, list, null);
   }
   const nextMs = await findNextListMs(deps.db, round);
   return nextMs === null ? null : { againInMs: nextMs };

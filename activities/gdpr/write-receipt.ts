@@ -15,7 +15,7 @@ import { findNow } from '../../store/core/open-window.ts';
 import { findRequesterName, insertReceipt } from '../../store/gdpr/receipts.ts';
 import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
-import { forgetVia, type LeftHash, listLeftHashes } from '../../store/gdpr/shared-ids.ts';
+import { type LeftHash, takeLeftHashes } from '../../store/gdpr/shared-ids.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listPending } from './request-steps.ts';
@@ -133,8 +133,7 @@ async function subjectsOf(
 ): Promise<Subjects> {
   const some = { entityId, requestId, ordinals: people.map(({ ordinal }) => ordinal) };
   const own = Map.groupBy(identifiers, ({ ordinal }) => ordinal);
-  const left = Map.groupBy(await listLeftHashes(tx, secrets, some), ({ ordinal }) => ordinal);
-  await forgetVia(tx, some);
+  const left = Map.groupBy(await takeLeftHashes(tx, secrets, some), ({ ordinal }) => ordinal);
   return people.flatMap(({ ordinal, subject }) =>
     subject === null
       ? []

@@ -1,4 +1,4 @@
-/** Values of filters and of funnels' steps that mean a person: erases them, or lists the values that stay. */
+/** Values of filters and of funnels' steps that mean a person: erases them, or lists the values that stay, also in reasons of holds. */
 import {
   type FilterValue,
   idTypeOfKey,
@@ -9,6 +9,7 @@ import {
 } from '../../domain/analytics/filter-values.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { type Queryable, type Tx, write } from '../core/database.ts';
+import { listUnreadableMails } from '../gdpr/kept-values.ts';
 import { namedIn, namesOf, peopleFinder } from '../gdpr/named-in.ts';
 import { isVouchedFor } from '../gdpr/people-keys.ts';
 import {
@@ -24,7 +25,6 @@ import type { FunnelStep } from '../../domain/analytics/funnel.ts';
 import { eachFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { cancelCampaignRun, updateCampaignStatus } from '../campaigns/campaign-runs.ts';
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
-import { listHoldsNaming, listUnreadableMails } from '../gdpr/kept-values.ts';
 import type { GdprRequest } from '../gdpr/request-record.ts';
 
 type Filtered = FilterTable & {
@@ -399,4 +399,15 @@ async function keptOf(
     );
     return values.filter((value) => !isErased(value) && (ids.has(value.text) || named.has(value.text)));
   };
+}
+
+const MAX_HOLDS = 200;
+
+/** Lists holds on others whose reason names one of these people: a deletion leaves these. */
+async function listHoldsNaming(db: Queryable, entityId: number, people: readonly KnownBy[]): Promise<KeptValue[]> {
+  const { rows } = await db.query<Row<'gdpr_holds', 'identifier'>>(
+    `SELECT identifier FROM gdpr_holds WHERE entity_id = $1 AND ${namedIn('reason')} ORDER BY id LIMIT ${MAX_HOLDS}`,
+    namesOf(entityId, people),
+  );
+  return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
 }

@@ -231,26 +231,20 @@ export async function updateNotified(
   );
 }
 
-/** Records why the bucket did not take the list. `againInMs` null: the exporter's next run puts it. */
+/**
+ * Records why the bucket did not take the list. `againInMs` null: the exporter's next run puts it. `error` null: it can
+ * never be put, since its exporter was deleted.
+ */
 export async function updateListError(
   db: Queryable,
   { entityId, id }: ListKey,
-  { fault, againInMs }: { fault: string; againInMs: number | null },
+  error: { fault: string; againInMs: number | null } | null,
 ): Promise<void> {
   await db.query(
     `UPDATE export_deletions SET fault = $3, waits_until = now() + $4 * interval '1 millisecond',
-       state = CASE WHEN $4::float8 IS NULL THEN 'not_notified' ELSE state END
+       state = CASE WHEN $4::float8 IS NULL THEN 'not_notified' ELSE state END, hmacs = CASE WHEN $5 THEN hmacs END
      WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`,
-    [entityId, id, fault, againInMs],
-  );
-}
-
-/** Records that the list can never be put, since its exporter was deleted. */
-export async function updateNeverNotified(db: Queryable, { entityId, id }: ListKey): Promise<void> {
-  await db.query(
-    `UPDATE export_deletions SET state = 'not_notified', fault = $3, hmacs = NULL, waits_until = NULL
-     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`,
-    [entityId, id, DELETED_EXPORTER],
+    [entityId, id, error?.fault ?? DELETED_EXPORTER, error?.againInMs ?? null, error !== null],
   );
 }
 

@@ -1,25 +1,8 @@
-/** Values that an erasure leaves in reasons of holds and in unreadable mails: lists them for staff. */
+/** Unreadable mails, in which an erasure leaves values: lists them for staff. */
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
-import { namedIn, namesOf } from './named-in.ts';
-import type { KnownBy } from './personal-data-location.ts';
-
-const MAX_HOLDS = 200;
-
-/** Lists holds on others whose reason names one of these people: a deletion leaves these. */
-export async function listHoldsNaming(
-  db: Queryable,
-  entityId: number,
-  people: readonly KnownBy[],
-): Promise<KeptValue[]> {
-  const { rows } = await db.query<Row<'gdpr_holds', 'identifier'>>(
-    `SELECT identifier FROM gdpr_holds WHERE entity_id = $1 AND ${namedIn('reason')} ORDER BY id LIMIT ${MAX_HOLDS}`,
-    namesOf(entityId, people),
-  );
-  return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
-}
 
 const MAX_MAILS = 20;
 

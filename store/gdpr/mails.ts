@@ -6,12 +6,17 @@ import { type Digest, WITH_MAILS } from './across-entities.ts';
 import { lockDeviceRequests } from './device-requests.ts';
 import { type GdprRequest, type RequestColumns, toGdprRequest } from './request-record.ts';
 
-/** Returns the mail of a kind of a request (`mailAboutRequest`), and inserts its row at the first call. */
+/**
+ * Returns the mail of a kind of a request (`mailAboutRequest`), and inserts its row at the first call. Stores the
+ * recipients in the request, unless the mail was sent.
+ */
 export async function upsertGdprMail(
   tx: Queryable,
-  { entityId, id, identifier }: Pick<GdprRequest, 'entityId' | 'id' | 'identifier'>,
+  request: Pick<GdprRequest, 'entityId' | 'id' | 'identifier'>,
   kind: GdprMailKind,
+  emails: readonly string[],
 ): Promise<{ id: number; identifier: string }> {
+  const { entityId, id, identifier } = request;
   await tx.query(
     `INSERT INTO gdpr_mails (entity_id, request_id, kind, identifier) VALUES ($1, $2, $3, $4)
      ON CONFLICT (entity_id, request_id, kind) DO NOTHING`,
@@ -21,11 +26,14 @@ export async function upsertGdprMail(
     'SELECT id, identifier FROM gdpr_mails WHERE entity_id = $1 AND request_id = $2 AND kind = $3',
     [entityId, id, kind],
   );
-  return rows[0]!;
+  const mail = rows[0]!;
+  await updateRecipients(tx, request, mail.id, emails);
+  if (emails.length === 0) await updateNoRecipients(tx, entityId, mail.id);
+  return mail;
 }
 
 /** Records that a mail has no recipients now, so that the next search for due mails passes it over. */
-export async function updateNoRecipients(tx: Queryable, entityId: number, mailId: number): Promise<void> {
+async function updateNoRecipients(tx: Queryable, entityId: number, mailId: number): Promise<void> {
   await tx.query(
     `UPDATE gdpr_mails SET mail_state = 'not_sent', mail_tries = mail_tries + 1, tried_at = now(), mail_reason = 'no recipient may see such requests'
      WHERE entity_id = $1 AND id = $2 AND coalesce(mail_state, 'not_sent') = 'not_sent'`,
@@ -63,10 +71,9 @@ export async function listAppRecipients(
   return app ? listMembersToNotify(db, entityId, app.gdprEmails) : [];
 }
 
-/** Stores the recipients of a mail in its request, unless the mail was sent. */
-export async function updateRecipients(
+async function updateRecipients(
   tx: Queryable,
-  { entityId, id }: GdprRequest,
+  { entityId, id }: Pick<GdprRequest, 'entityId' | 'id'>,
   mailId: number,
   emails: readonly string[],
 ): Promise<void> {
@@ -146,6 +153,7 @@ export async function listDigestEntries(db: Queryable, { entityId, id }: Digest)
   );
 }
 
+/** Stores the recipients of a digest in its requests. */
 export async function updateDigestRecipients(
   tx: Queryable,
   { entityId, id }: Digest,
@@ -156,6 +164,7 @@ export async function updateDigestRecipients(
        AND id IN (SELECT request_id FROM gdpr_mails WHERE entity_id = $1 AND digest_id = $2)`,
     [entityId, id, emails],
   );
+  if (emails.length === 0) await updateNoRecipients(tx, entityId, id);
 }
 
 /** Stores a digest's outcome in the mails that it covered. Mails that joined too late wait for the next digest. */

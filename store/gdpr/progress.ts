@@ -70,8 +70,14 @@ export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): 
   );
 }
 
-/** Stores why a location could not be erased (`eraseLocation`, `giveUpLocation`). Throws `JobGone`. */
-export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
+/** Stores why a location could not be erased (`eraseLocation`, `giveUpLocation`); null: it was. Throws `JobGone`. */
+export async function updateLocationFault(
+  db: Queryable,
+  key: JobKey,
+  location: string,
+  reason: string | null,
+): Promise<void> {
+  if (reason === null) return deleteLocationFault(db, key, location);
   await updateJob(
     db,
     REQUEST,
@@ -82,7 +88,7 @@ export async function updateLocationFault(db: Queryable, key: JobKey, location: 
   );
 }
 
-export async function deleteLocationFault(
+async function deleteLocationFault(
   db: Queryable,
   { entityId, jobId, generation }: JobKey,
   location: string,

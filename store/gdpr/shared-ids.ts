@@ -124,16 +124,15 @@ export async function insertLeftDevices(
 
 export type LeftHash = { ordinal: number; kind: CustomerType; subject: string; reason: LeftReason };
 
-export async function listLeftHashes(
-  db: Queryable,
-  secrets: Secrets,
-  { entityId, requestId, ordinals }: Some,
-): Promise<LeftHash[]> {
-  const { rows } = await db.query<Row<'gdpr_left_identifiers', 'ordinal' | 'kind' | 'value' | 'reason'>>(
+/** Lists ids left alone by their hashes, and forgets the ids that led to them: their people are erased. */
+export async function takeLeftHashes(tx: Tx, secrets: Secrets, some: Some): Promise<LeftHash[]> {
+  const { entityId, requestId, ordinals } = some;
+  const { rows } = await tx.query<Row<'gdpr_left_identifiers', 'ordinal' | 'kind' | 'value' | 'reason'>>(
     `SELECT ordinal, kind, value, reason FROM gdpr_left_identifiers
      WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3) ORDER BY ordinal, kind, value`,
     [entityId, requestId, ordinals],
   );
+  await forgetVia(tx, some);
   return rows.map(({ ordinal, kind, value, reason }) => ({
     ordinal,
     kind,
@@ -142,8 +141,7 @@ export async function listLeftHashes(
   }));
 }
 
-/** Forgets the ids that led to ids left alone, when their people are erased. */
-export async function forgetVia(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
+async function forgetVia(tx: Tx, { entityId, requestId, ordinals }: Some): Promise<void> {
   await tx.query(
     'UPDATE gdpr_left_identifiers SET via = NULL WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)',
     [entityId, requestId, ordinals],

@@ -384,7 +384,8 @@ describe('the latest requests', () => {
       ALICE,
       `${TREATED}, archive_key = 'access/x.zip', archive_bytes = 9, archive_sha256 = sha256('x')`,
     );
-    const { id } = await upsertGdprMail(store.db, await found(access), 'treated');
+    const request = await found(access);
+    const { id } = await upsertGdprMail(store.db, request, 'treated', request.emails);
     await store.db.query('UPDATE gdpr_mails SET sent_at = now() WHERE id = $1', [id]);
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.shop');
     const sdk = await insert({
