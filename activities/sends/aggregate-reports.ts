@@ -9,12 +9,7 @@ import { messageIdOf } from '../../domain/sends/attempt.ts';
 import { deleteOldTests } from '../../store/campaigns/campaign-tests.ts';
 import { write } from '../../store/core/database.ts';
 import { findNow, findWindowOpenMs } from '../../store/core/open-window.ts';
-import {
-  countControlGroupDay,
-  findDueControlGroupDay,
-  updateControlGroupDay,
-  upsertControlGroupDay,
-} from '../../store/sends/control-group-days.ts';
+import { type CampaignDay, countDueControlGroupDay } from '../../store/sends/control-group-days.ts';
 import {
   beginOutcomeBatch,
   findSettledUntil,
@@ -26,7 +21,6 @@ import {
   updateOutcomesFailed,
 } from '../../store/sends/outcome-deliveries.ts';
 import {
-  type CampaignDay,
   deleteEndedContent,
   deleteOldAttempts,
   deleteOldSends,
@@ -91,22 +85,12 @@ export async function countAttempts({ db, boundary }: Used, entityId: number): P
 
 /** Counts due days. Each is due again later, even one that took too long, so that it holds up no other report. */
 async function countControlGroups({ db, boundary }: Used, entityId: number): Promise<void> {
-  for (
-    let day = await findDueControlGroupDay(db, entityId);
-    day !== null;
-    day = await findDueControlGroupDay(db, entityId)
-  ) {
-    await updateControlGroupDay(db, entityId, day, await countControlGroupDay(db, entityId, day));
-    boundary('reports: between days of control groups');
-  }
+  while (await countDueControlGroupDay(db, entityId)) boundary('reports: between days of control groups');
 }
 
 async function recount({ db, boundary }: Used, entityId: number, days: readonly CampaignDay[]): Promise<void> {
   for (const day of days) {
-    await write(db, async (tx) => {
-      await recountDay(tx, entityId, day);
-      await upsertControlGroupDay(tx, entityId, day);
-    });
+    await write(db, (tx) => recountDay(tx, entityId, day));
     boundary('reports: between days');
   }
 }

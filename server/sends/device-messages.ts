@@ -7,12 +7,8 @@ import { messageIdOf } from '../../domain/sends/attempt.ts';
 import { fieldsOf, isCallError, readSubject } from '../../domain/tracking/call-fields.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { write } from '../../store/core/database.ts';
-import {
-  findInappDevice,
-  type InappMessage,
-  listInappMessages,
-  updateVerifiedUser,
-} from '../../store/sends/inapp-messages.ts';
+import { findInappDevice, type InappMessage, listInappMessages } from '../../store/sends/inapp-messages.ts';
+import { updateVerifiedUser } from '../../store/tracking/devices.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Route, route } from '../http/route.ts';

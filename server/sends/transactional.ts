@@ -27,7 +27,6 @@ import {
   countSentTo,
   type Decision,
   listDecisions,
-  listDecisionsOfSend,
   listReport,
   REPORT_DAYS,
 } from '../../store/sends/reports.ts';
@@ -254,7 +253,7 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
     return {
       user,
       ...(await countSentTo(tx, entityId, campaign.id, user)),
-      decisions: (await listDecisions(tx, entityId, campaign.id, user, MAX_DECISIONS)).map(
+      decisions: (await listDecisions(tx, entityId, { campaignId: campaign.id, userId: user }, MAX_DECISIONS)).map(
         ({ variant, ...decision }) => ({
           ...showDecision(decision),
           variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null },
@@ -410,7 +409,7 @@ const viewTest = route(viewCampaignTest, async ({ params: { request_id: requestI
     const campaign = send && (await findTestedCampaign(tx, entityId, send.id));
     if (!campaign) return refuse(404, 'not_found', 'Test not found');
     await audit(tx, who, { action: 'read', subjectKind: 'campaign', subject: campaign, details: { what: 'test' } });
-    const decisions = await listDecisionsOfSend(tx, entityId, send.id, MAX_DECISIONS);
+    const decisions = await listDecisions(tx, entityId, { sendId: send.id }, MAX_DECISIONS);
     return {
       requestId,
       campaign_id: campaign,

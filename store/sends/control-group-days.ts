@@ -1,10 +1,11 @@
 /** Control groups by day: how many people were held back, and how many opened the app. */
 
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
-import { segmentSettings } from '../analytics/segment-counts.ts';
-import { readRow } from '../core/camel-row.ts';
+import { segmentSettings } from '../analytics/segment-sql.ts';
+import { readRow, type Row } from '../core/camel-row.ts';
 import { type Database, isQueryCanceled, type Queryable, read, type Tx } from '../core/database.ts';
-import type { CampaignDay } from './report-rollups.ts';
+
+export type CampaignDay = Row<'attempts', 'campaignId'> & { day: string };
 
 /** `people`: held back, with their devices; `targetedPeople`: not held back; and how many of each opened the app. */
 type ControlGroupFigures = {
@@ -31,8 +32,19 @@ export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaign
   );
 }
 
+/**
+ * Counts the day that has been due for longest, and returns whether there was one. It is due again later, also if it
+ * took too long.
+ */
+export async function countDueControlGroupDay(db: Database, entityId: number): Promise<boolean> {
+  const day = await findDueControlGroupDay(db, entityId);
+  if (day === null) return false;
+  await updateControlGroupDay(db, entityId, day, await countControlGroupDay(db, entityId, day));
+  return true;
+}
+
 /** Uses the index control_group_days_due. */
-export async function findDueControlGroupDay(db: Queryable, entityId: number): Promise<CampaignDay | null> {
+async function findDueControlGroupDay(db: Queryable, entityId: number): Promise<CampaignDay | null> {
   return readRow<CampaignDay>(
     await db.query(
       'SELECT campaign_id, day FROM control_group_days WHERE entity_id = $1 AND due_at <= now() ORDER BY due_at LIMIT 1',
@@ -45,7 +57,7 @@ export async function findDueControlGroupDay(db: Queryable, entityId: number): P
  * Counts a day's people once each, both groups by one rule: a session began on the device within OUTCOME_DAYS after its
  * attempt, whatever its outcome. Null if it takes too long. Uses sessions_by_subject.
  */
-export async function countControlGroupDay(
+async function countControlGroupDay(
   db: Database,
   entityId: number,
   { campaignId, day }: CampaignDay,
@@ -79,7 +91,7 @@ export async function countControlGroupDay(
   });
 }
 
-export async function updateControlGroupDay(
+async function updateControlGroupDay(
   db: Queryable,
   entityId: number,
   { campaignId, day }: CampaignDay,

@@ -1,9 +1,8 @@
-/** In-app messages that wait for a device, and the user that the app's server vouches for on it. */
+/** In-app messages that wait for a device. */
 
 import type { InappContent } from '../../domain/campaigns/campaign-params.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
-import type { Queryable, Tx } from '../core/database.ts';
-import { movePushToken } from '../tracking/devices.ts';
+import type { Queryable } from '../core/database.ts';
 
 /** A device that asks. `currentUserId`: the user that it says is logged in. `optOut`: of analytics. */
 type InappDevice = Row<'devices', 'appId' | 'deviceId' | 'currentUserId' | 'optOut'> & Row<'apps', 'verifiedUsers'>;
@@ -57,26 +56,4 @@ export async function listInappMessages(
       [entityId, deviceId, appId, currentUserId, limit, optOut],
     ),
   );
-}
-
-/**
- * Sets a device's verified user, and its push token, which no other device has then. Returns false if no token came and
- * the device has one for which no user token of this user vouched: the app's key is enough to send one.
- */
-export async function updateVerifiedUser(
-  tx: Tx,
-  entityId: number,
-  { appId, deviceId }: { appId: number; deviceId: string },
-  userId: string,
-  pushToken: string | null,
-): Promise<boolean> {
-  if (pushToken !== null) await movePushToken(tx, entityId, { appId, deviceId }, pushToken);
-  const { rowCount } = await tx.query(
-    `UPDATE devices SET verified_user_id = $4::text, verified_at = now(), push_token = coalesce($5::text, push_token),
-       push_token_said_at = CASE WHEN $5::text IS NULL THEN push_token_said_at ELSE now() END, received_at = now()
-     WHERE entity_id = $1 AND app_id = $2 AND device_id = $3
-       AND ($5::text IS NOT NULL OR push_token IS NULL OR verified_user_id = $4::text)`,
-    [entityId, appId, deviceId, userId, pushToken],
-  );
-  return rowCount === 1;
 }

@@ -4,13 +4,12 @@ import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { type CampaignDay, upsertControlGroupDay } from './control-group-days.ts';
 import { REPORT_DAYS } from './reports.ts';
 
 /** Write transactions end within this time, so earlier changes are committed. */
 const OVERLAP = `interval '30 seconds'`;
 const BATCH = 5_000;
-
-export type CampaignDay = Row<'attempts', 'campaignId'> & { day: string };
 
 /** The progress of an entity's counts: changes until `countedUntil`, days from `keptSince` on. */
 export type Rollup = { countedUntil: Date; keptSince: string };
@@ -39,8 +38,13 @@ export async function listChangedDays(
   );
 }
 
-/** Counts a campaign's attempts of a day anew; a repeat gives the same counts. */
-export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
+/** Counts a campaign's attempts of a day anew, also those of its control group; a repeat gives the same counts. */
+export async function recountDay(tx: Tx, entityId: number, day: CampaignDay): Promise<void> {
+  await recountAttempts(tx, entityId, day);
+  await upsertControlGroupDay(tx, entityId, day);
+}
+
+async function recountAttempts(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
   // Locks the campaign: two concurrent counts would both add their rows.
   await tx.query('SELECT FROM campaigns WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, campaignId]);
   // A day after its last count may lack attempts.

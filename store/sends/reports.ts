@@ -65,35 +65,20 @@ const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.
   FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
   LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL`;
 
-/** Lists the attempts of a campaign's messages to a user, newest first. Uses the index attempts_by_user. */
+/** Lists the attempts of a campaign's messages to a user, newest first; or those of a request's messages, in order. */
 export async function listDecisions(
   db: Queryable,
   entityId: number,
-  campaignId: number,
-  userId: string,
+  of: { campaignId: number; userId: string } | { sendId: number },
   limit: number,
 ): Promise<Decision[]> {
+  // Uses the index attempts_by_send, or attempts_by_user.
+  const [found, values] =
+    'sendId' in of
+      ? ['a.send_id = $3 ORDER BY a.message_ordinal, a.id', [of.sendId]]
+      : ['a.user_id = $3 AND a.campaign_id = $4 ORDER BY a.id DESC', [of.userId, of.campaignId]];
   return readRows<Decision>(
-    await db.query(
-      `${DECISIONS} WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`,
-      [entityId, userId, campaignId, limit],
-    ),
-  );
-}
-
-/** Lists the attempts of a request's messages, in order. Uses the index attempts_by_send. */
-export async function listDecisionsOfSend(
-  db: Queryable,
-  entityId: number,
-  sendId: number,
-  limit: number,
-): Promise<Decision[]> {
-  return readRows<Decision>(
-    await db.query(`${DECISIONS} WHERE a.entity_id = $1 AND a.send_id = $2 ORDER BY a.message_ordinal, a.id LIMIT $3`, [
-      entityId,
-      sendId,
-      limit,
-    ]),
+    await db.query(`${DECISIONS} WHERE a.entity_id = $1 AND ${found} LIMIT $2`, [entityId, limit, ...values]),
   );
 }
 

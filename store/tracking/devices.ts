@@ -1,4 +1,4 @@
-/** Devices: writes what calls say of them, and settles which device has a push token. */
+/** Devices: writes what calls and user tokens say of them, and settles which device has a push token. */
 
 import type { Tx } from '../core/database.ts';
 import { type AppCall, type PlacedSubject, type SubjectCalls, timestamp } from './app-call.ts';
@@ -272,12 +272,7 @@ async function deleteTokens(tx: Tx, entityId: number, owners: readonly Owner[]):
 }
 
 /** Takes a token from the app's other devices: a user token vouched for this one. Locks in order of the key. */
-export async function movePushToken(
-  tx: Tx,
-  entityId: number,
-  { appId, deviceId }: Device,
-  token: string,
-): Promise<void> {
+async function movePushToken(tx: Tx, entityId: number, { appId, deviceId }: Device, token: string): Promise<void> {
   const claim = { appId, deviceId, token, saidAt: 0, isVerified: true };
   await lockTokens(tx, entityId, [claim]);
   const owners = await lockOwners(tx, entityId, [claim], [claim]);
@@ -286,4 +281,26 @@ export async function movePushToken(
     entityId,
     owners.filter((owner) => owner.deviceId !== deviceId),
   );
+}
+
+/**
+ * Sets a device's verified user, and its push token, which no other device has then. Returns false if no token came and
+ * the device has one for which no user token of this user vouched: the app's key is enough to send one.
+ */
+export async function updateVerifiedUser(
+  tx: Tx,
+  entityId: number,
+  { appId, deviceId }: { appId: number; deviceId: string },
+  userId: string,
+  pushToken: string | null,
+): Promise<boolean> {
+  if (pushToken !== null) await movePushToken(tx, entityId, { appId, deviceId }, pushToken);
+  const { rowCount } = await tx.query(
+    `UPDATE devices SET verified_user_id = $4::text, verified_at = now(), push_token = coalesce($5::text, push_token),
+       push_token_said_at = CASE WHEN $5::text IS NULL THEN push_token_said_at ELSE now() END, received_at = now()
+     WHERE entity_id = $1 AND app_id = $2 AND device_id = $3
+       AND ($5::text IS NOT NULL OR push_token IS NULL OR verified_user_id = $4::text)`,
+    [entityId, appId, deviceId, userId, pushToken],
+  );
+  return rowCount === 1;
 }

@@ -2,13 +2,12 @@
 
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { receiptOf } from '../../domain/sends/attempt.ts';
+import { receiptOf, type ReceiptKind } from '../../domain/sends/attempt.ts';
 import type { RefusalCode, CallEvent } from '../../domain/tracking/call.ts';
 import { escaped } from '../core/copy-out.ts';
-import type { Tx } from '../core/database.ts';
+import type { Tx, Queryable } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { type Receipt, updateReceipts } from '../sends/attempts.ts';
 import {
   findErasedCalls,
   type AppCall,
@@ -330,4 +329,51 @@ async function insertUserAliases(tx: Tx, entityId: number, calls: readonly AppCa
 
 function keyOf({ previousId, userId }: Pick<AliasCall, 'previousId' | 'userId'>): string {
   return JSON.stringify([previousId, userId]);
+}
+
+/** A report by a device about an attempt; `at` is ISO 8601. */
+type Receipt = { appId: number; deviceId: string; attemptId: number; kind: ReceiptKind; at: string };
+
+const MAY_BE_SENT = `(a.channel <> 'inapp' AND (a.state = 'sending' OR a.code IN ('PUSH_SENT', 'UNKNOWN')))`;
+const IS_GIVEN = 'a.inapp_until IS NOT NULL';
+
+/**
+ * Records a device's receipts for its own messages; the first of each kind counts. An opened push was delivered, too, a
+ * clicked in-app message shown. Ignores attempts that reports no longer have, or that never left. Uses the index
+ * attempts_by_device.
+ */
+async function updateReceipts(tx: Queryable, entityId: number, receipts: readonly Receipt[]): Promise<void> {
+  if (receipts.length === 0) return;
+  const first = (...kinds: ReceiptKind[]) =>
+    `min(at) FILTER (WHERE kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')}))`;
+  await tx.query(
+    `WITH received AS MATERIALIZED (
+       SELECT app_id, device_id, attempt_id, ${first('delivered', 'opened')} AS delivered_at, ${first('opened')} AS opened_at,
+         ${first('shown', 'clicked')} AS shown_at, ${first('clicked')} AS clicked_at
+       FROM unnest($2::integer[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[])
+         AS given (app_id, device_id, attempt_id, kind, at)
+       GROUP BY app_id, device_id, attempt_id
+     ), held AS (
+       SELECT a.campaign_id, a.id, CASE WHEN ${MAY_BE_SENT} THEN t.delivered_at END AS delivered_at,
+         CASE WHEN ${MAY_BE_SENT} THEN t.opened_at END AS opened_at, CASE WHEN ${IS_GIVEN} THEN t.shown_at END AS shown_at,
+         CASE WHEN ${IS_GIVEN} THEN t.clicked_at END AS clicked_at
+       FROM attempts a JOIN received t ON t.device_id = a.device_id COLLATE "C" AND t.attempt_id = a.id
+       WHERE a.entity_id = $1 AND a.app_id = t.app_id AND a.created_at > now() - interval '${REPORT_DAYS} days'
+       ORDER BY a.campaign_id, a.id FOR NO KEY UPDATE OF a)
+     UPDATE attempts a SET delivered_at = coalesce(a.delivered_at, h.delivered_at), opened_at = coalesce(a.opened_at, h.opened_at),
+       shown_at = coalesce(a.shown_at, h.shown_at), clicked_at = coalesce(a.clicked_at, h.clicked_at), changed_at = now(),
+       content = CASE WHEN c.is_sensitive AND h.shown_at IS NOT NULL AND a.state = 'settled' THEN NULL ELSE a.content END
+     FROM held h JOIN campaigns c ON c.entity_id = $1 AND c.id = h.campaign_id
+     WHERE a.entity_id = $1 AND a.campaign_id = h.campaign_id AND a.id = h.id
+       AND ((a.delivered_at IS NULL AND h.delivered_at IS NOT NULL) OR (a.opened_at IS NULL AND h.opened_at IS NOT NULL)
+         OR (a.shown_at IS NULL AND h.shown_at IS NOT NULL) OR (a.clicked_at IS NULL AND h.clicked_at IS NOT NULL))`,
+    [
+      entityId,
+      receipts.map(({ appId }) => appId),
+      receipts.map(({ deviceId }) => deviceId),
+      receipts.map(({ attemptId }) => attemptId),
+      receipts.map(({ kind }) => kind),
+      receipts.map(({ at }) => at),
+    ],
+  );
 }

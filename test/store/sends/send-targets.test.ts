@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
-import { updateVerifiedUser } from '../../../store/sends/inapp-messages.ts';
 import { listUserDevices, updateTokensGone } from '../../../store/sends/send-targets.ts';
-import { settlePushTokens } from '../../../store/tracking/devices.ts';
+import { updateVerifiedUser, settlePushTokens } from '../../../store/tracking/devices.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import {
