@@ -24,12 +24,11 @@ import {
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
-  deleteFeedWait,
   type FeedCounts,
   listWaitingFeedRequests,
   lockFeed,
   updateFeedRequestsDone,
-  upsertFeedWait,
+  updateFeedWait,
   type WaitingFeedRequest,
 } from '../../store/feed/feed-requests.ts';
 import { insertErrorsOf } from '../../store/imports/import-errors.ts';
@@ -51,7 +50,7 @@ const PAUSE_MS = 100;
 export const feedAttributesSteps = (deps: Dependencies) => ({
   /** Merges the entity's inbox, batch by batch, until it is empty or the time is over. */
   drainFeed: (entityId: number): Promise<{ isEmpty: boolean }> => {
-    const note: NoteWait = (isWaiting) => (isWaiting ? upsertFeedWait : deleteFeedWait)(deps.db, entityId);
+    const note: NoteWait = (isWaiting) => updateFeedWait(deps.db, entityId, isWaiting);
     return heartbeating(() => inSlot(deps.takeFeedSlot, entityId, () => drain(deps, entityId, note), note));
   },
 });

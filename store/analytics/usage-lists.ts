@@ -349,8 +349,9 @@ export async function* copyUsage<Name extends UsageListName>(
   list: Name,
   entityId: number,
   asked: UsageFilter,
-  fields: readonly ListField<Name>[],
+  { fields, isGrouped }: { fields: readonly ListField<Name>[]; isGrouped: boolean },
 ): AsyncGenerator<Buffer> {
+  if (isGrouped) return yield* copyGrouped(db, entityId, asked, fields as readonly ListField<'events'>[]);
   const { keys, settings = IN_ORDER }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
   const { from, condition, values } = conditionOf(list, entityId, await withFewMembers(db, list, entityId, asked));
   yield* copyCsv(
@@ -362,7 +363,7 @@ export async function* copyUsage<Name extends UsageListName>(
   );
 }
 
-export async function* copyGrouped(
+async function* copyGrouped(
   db: Database,
   entityId: number,
   filter: UsageFilter,

@@ -165,15 +165,13 @@ export async function updateFeedRequestsDone(
   );
 }
 
-export async function upsertFeedWait(db: Queryable, entityId: number): Promise<void> {
+export async function updateFeedWait(db: Queryable, entityId: number, isWaiting: boolean): Promise<void> {
   await db.query(
-    'INSERT INTO feed_waits (entity_id) SELECT id FROM entities WHERE id = $1 ON CONFLICT (entity_id) DO NOTHING',
+    isWaiting
+      ? 'INSERT INTO feed_waits (entity_id) SELECT id FROM entities WHERE id = $1 ON CONFLICT (entity_id) DO NOTHING'
+      : 'DELETE FROM feed_waits WHERE entity_id = $1',
     [entityId],
   );
-}
-
-export async function deleteFeedWait(db: Queryable, entityId: number): Promise<void> {
-  await db.query('DELETE FROM feed_waits WHERE entity_id = $1', [entityId]);
 }
 
 export async function hasFeedWait(db: Queryable, entityId: number): Promise<boolean> {

@@ -9,7 +9,6 @@ import {
 import type { Cell } from '../../../domain/files/cell.ts';
 import { CsvRecords } from '../../../domain/files/csv-records.ts';
 import {
-  copyGrouped,
   copyUsage,
   findHighestId,
   listGrouped,
@@ -59,10 +58,8 @@ export function usageListFile<Name extends UsageListName>(list: Name): FileSourc
       const filter = filterOf(asked);
       await requireSegmentMembers(db, entityId, filter.segments ?? []);
       const records = new CsvRecords();
-      const copied = isGrouped
-        ? copyGrouped(db, entityId, filter, fields as ListField<'events'>[])
-        : copyUsage(db, list, entityId, filter, fields as ListField<Name>[]);
-      for await (const piece of copied) yield records.end(piece);
+      const copied = { fields: fields as ListField<Name>[], isGrouped };
+      for await (const piece of copyUsage(db, list, entityId, filter, copied)) yield records.end(piece);
       await requireSegmentMembers(db, entityId, filter.segments ?? []);
     },
   };
