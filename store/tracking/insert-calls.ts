@@ -8,6 +8,7 @@ import { escaped } from '../core/copy-out.ts';
 import type { Tx, Queryable } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
+import { REPORT_DAYS } from '../sends/reports.ts';
 import {
   findErasedCalls,
   type AppCall,
