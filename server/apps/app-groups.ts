@@ -7,7 +7,6 @@ import {
   deleteAppGroup,
   findAppGroup,
   insertAppGroup,
-  isAppGroupNameTaken,
   renameAppGroup,
   streamAppGroups,
   updateGroupMembers,
@@ -33,9 +32,8 @@ const createGroup = route(api.createAppGroup, async ({ body, keepReply, ...who }
   return write(
     db,
     async (tx) => {
-      await refuseTakenName(tx, entityId, body.name, null);
+      const made = (await insertAppGroup(tx, entityId, body.name)) ?? refuseTakenName();
       const appIds = await readApps(tx, entityId, body.apps);
-      const made = await insertAppGroup(tx, entityId, body.name);
       if (appIds) await updateGroupMembers(tx, entityId, { groupId: made.id, appIds });
       await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
       return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
@@ -51,10 +49,7 @@ const changeGroup = route(api.updateAppGroup, async ({ params: { group_identifie
     async (tx) => {
       const { id } = await knownGroup(tx, entityId, group_identifier, { isLocked: true });
       const appIds = await readApps(tx, entityId, body.apps);
-      if (body.name !== undefined) {
-        await refuseTakenName(tx, entityId, body.name, id);
-        await renameAppGroup(tx, entityId, id, body.name);
-      }
+      if (body.name !== undefined && !(await renameAppGroup(tx, entityId, id, body.name))) refuseTakenName();
       if (appIds) await updateGroupMembers(tx, entityId, { groupId: id, appIds });
       const details = { changed: Object.keys(body).join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
@@ -83,9 +78,8 @@ async function knownGroup(
   return (await findAppGroup(db, entityId, given, options)) ?? refuse(404, 'not_found', 'App group not found');
 }
 
-async function refuseTakenName(tx: Queryable, entityId: number, given: string, exceptId: number | null): Promise<void> {
-  if (await isAppGroupNameTaken(tx, entityId, given, exceptId))
-    refuseField('name', 'is the name of another app group already');
+function refuseTakenName(): never {
+  return refuseField('name', 'is the name of another app group already');
 }
 
 async function readApps(

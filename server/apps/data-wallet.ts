@@ -11,7 +11,6 @@ import {
   listPurposes,
   type Purpose,
   replacePurposeElements,
-  isCategoryUsed,
   deleteRecipient,
   insertRecipient,
   listRecipients,
@@ -77,7 +76,9 @@ const legalTextRoutes = walletRoutes(api.legalTexts, {
       title: body.title,
       body: body.text,
     }),
-  remove: (tx, { entityId }, { id }) => deleteWalletText(tx, entityId, id),
+  async remove(tx, { entityId }, { id }) {
+    await deleteWalletText(tx, entityId, id);
+  },
 });
 
 const defaults = DEFAULT_CATEGORIES.map(({ description: body, ...category }) => ({
@@ -116,10 +117,9 @@ const dataCategoryRoutes = walletRoutes(api.dataCategories, {
     return updateWalletText(tx, entityId, id, { technicalName: name, title: body.title, body: body.description });
   },
   async remove(tx, { entityId }, { id }) {
-    if (await isCategoryUsed(tx, entityId, id)) {
+    if (!(await deleteWalletText(tx, entityId, id))) {
       refuse(405, 'method_not_allowed', 'Cannot delete a data category that is being used');
     }
-    await deleteWalletText(tx, entityId, id);
   },
 });
 
@@ -214,7 +214,9 @@ const purposeRoutes = walletRoutes(api.purposes, {
       await replacePurposeElements(tx, entityId, id, await found(tx, wallet, body.data_elements));
     return isFree;
   },
-  remove: (tx, { entityId }, { id }) => deleteWalletText(tx, entityId, id),
+  async remove(tx, { entityId }, { id }) {
+    await deleteWalletText(tx, entityId, id);
+  },
 });
 
 export const dataWalletRoutes: Route[] = [

@@ -65,35 +65,29 @@ export async function listAppGroupIds(
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
-export async function isAppGroupNameTaken(
-  db: Queryable,
-  entityId: number,
-  name: string,
-  exceptId: number | null,
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'SELECT FROM app_groups WHERE entity_id = $1 AND name = $2 AND id IS DISTINCT FROM $3',
-    [entityId, name, exceptId],
-  );
-  return rowCount! > 0;
-}
-
-/** Fails if the name is taken. */
+/** Returns null if the name is taken. */
 export async function insertAppGroup(
   tx: Queryable,
   entityId: number,
   name: string,
-): Promise<{ id: number; identifier: string }> {
+): Promise<{ id: number; identifier: string } | null> {
   const identifier = newIdentifier('grp');
   const { rows } = await tx.query<Row<'app_groups', 'id'>>(
-    'INSERT INTO app_groups (entity_id, identifier, name) VALUES ($1, $2, $3) RETURNING id',
+    `INSERT INTO app_groups (entity_id, identifier, name) VALUES ($1, $2, $3)
+     ON CONFLICT (entity_id, name) DO NOTHING RETURNING id`,
     [entityId, identifier, name],
   );
-  return { id: rows[0]!.id, identifier };
+  return rows[0] ? { id: rows[0].id, identifier } : null;
 }
 
-export async function renameAppGroup(tx: Queryable, entityId: number, id: number, name: string): Promise<void> {
-  await tx.query('UPDATE app_groups SET name = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, name]);
+/** Renames a group; false if the entity has another one of that name. */
+export async function renameAppGroup(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE app_groups SET name = $3 WHERE entity_id = $1 AND id = $2
+       AND NOT EXISTS (SELECT FROM app_groups o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2)`,
+    [entityId, id, name],
+  );
+  return rowCount === 1;
 }
 
 export async function deleteAppGroup(tx: Queryable, entityId: number, id: number): Promise<void> {

@@ -234,14 +234,6 @@ export async function replaceElements(
   );
 }
 
-export async function isCategoryUsed(db: Queryable, entityId: number, categoryId: number): Promise<boolean> {
-  const { rows } = await db.query('SELECT FROM wallet_elements WHERE entity_id = $1 AND category_id = $2 LIMIT 1', [
-    entityId,
-    categoryId,
-  ]);
-  return rows.length > 0;
-}
-
 /** Purposes in a data wallet. */
 
 type NamedElement = { technicalName: string; displayName: string; recipient: string; category: string };
@@ -369,7 +361,12 @@ export async function updateWalletText(
   return rowCount === 1;
 }
 
-/** Deletes a text; a purpose with its elements. A category must be unused. */
-export async function deleteWalletText(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query('DELETE FROM wallet_texts WHERE entity_id = $1 AND id = $2', [entityId, id]);
+/** Deletes a text, a purpose with its elements; false if it is a category that an element uses. Needs `lockWallet`. */
+export async function deleteWalletText(tx: Queryable, entityId: number, id: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `DELETE FROM wallet_texts WHERE entity_id = $1 AND id = $2
+       AND NOT EXISTS (SELECT FROM wallet_elements WHERE entity_id = $1 AND category_id = $2)`,
+    [entityId, id],
+  );
+  return rowCount === 1;
 }

@@ -42,7 +42,7 @@ export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: numbe
     'SELECT identifier FROM systems_of_records WHERE entity_id = $1 AND app_id = $2',
     [entityId, id],
   );
-  const group = await insertAppGroup(tx, entityId, 'Sampled');
+  const group = (await insertAppGroup(tx, entityId, 'Sampled'))!;
   await updateGroupMembers(tx, entityId, { groupId: group.id, appIds: [id] });
   const apiKey = `Key-of-${appId}-1`;
   rememberSecret(apiKey);
