@@ -6,14 +6,7 @@ import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import { type Invitation, takeInvitation } from '../../store/accounts/invitations.ts';
 import { findMember, lockMembers } from '../../store/accounts/members.ts';
-import {
-  findUserByEmail,
-  insertMembership,
-  insertUser,
-  lockUserByEmail,
-  updateUser,
-  type User,
-} from '../../store/accounts/users.ts';
+import { findUserByEmail, insertMembership, insertUser, updateUser, type User } from '../../store/accounts/users.ts';
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 import { rightsOf } from '../http/caller.ts';
@@ -95,7 +88,7 @@ async function findOrInsertUser(
   account: Account,
   { firstName, lastName }: Acceptance,
 ): Promise<User> {
-  const now = await lockUserByEmail(tx, email);
+  const now = await findUserByEmail(tx, email, { isLocked: true });
   const isAsBefore =
     'known' in account ? now?.id === account.known.id && now.passwordHash === account.known.passwordHash : now === null;
   if (!isAsBefore) refuse(409, 'conflict', 'The account with this e-mail address has just changed: try again');

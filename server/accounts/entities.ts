@@ -3,14 +3,7 @@ import * as api from '../../api/accounts/entities.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { deleteEntity, listHoldings } from '../../store/accounts/empty-entity.ts';
-import {
-  type Entity,
-  findEntity,
-  insertEntity,
-  listEntities,
-  lockEntity,
-  updateEntity,
-} from '../../store/accounts/entities.ts';
+import { type Entity, findEntity, insertEntity, listEntities, updateEntity } from '../../store/accounts/entities.ts';
 import { insertMembership } from '../../store/accounts/users.ts';
 import { type Database, write } from '../../store/core/database.ts';
 import { listExporters, raiseExporterRevisions } from '../../store/exports/data-exporters.ts';
@@ -70,7 +63,8 @@ const updateAnEntity = route(api.updateEntity, async ({ params: { entity_id }, b
   const { db, secrets } = deps;
   let zoned: number | null = null;
   const answer = await write(db, async (tx) => {
-    const entity = (await lockEntity(tx, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND);
+    const entity =
+      (await findEntity(tx, secrets, entity_id, { isLocked: true })) ?? refuse(404, 'not_found', NOT_FOUND);
     if (body.active === false && entity.id === who.caller.entityId) {
       refuse(400, 'bad_request', 'This token acts in the entity: deactivate it from another one');
     }
@@ -96,7 +90,8 @@ const updateAnEntity = route(api.updateEntity, async ({ params: { entity_id }, b
 
 const deleteAnEntity = route(api.deleteEntity, async ({ params: { entity_id }, ...who }, { db, secrets }) => {
   await write(db, async (tx) => {
-    const entity = (await lockEntity(tx, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND);
+    const entity =
+      (await findEntity(tx, secrets, entity_id, { isLocked: true })) ?? refuse(404, 'not_found', NOT_FOUND);
     if (entity.id === who.caller.entityId)
       refuse(400, 'bad_request', 'This token acts in the entity: delete it from another one');
     const held = await listHoldings(tx, entity.id);

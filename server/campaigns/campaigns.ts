@@ -28,7 +28,6 @@ import {
   insertCampaign,
   launchCampaign,
   listCampaignIds,
-  lockCampaign,
   MAX_CAMPAIGNS,
   streamCampaigns,
   updateCampaign,
@@ -236,7 +235,7 @@ async function lockOwn(
   key: string,
   operation: Parameters<typeof requireRightOfType>[0],
 ): Promise<Campaign> {
-  const campaign = (await lockCampaign(tx, caller.entityId, key)) ?? refuseUnknown();
+  const campaign = (await findCampaignByKey(tx, caller.entityId, key, { isLocked: true })) ?? refuseUnknown();
   requireRightOfType(operation, caller, campaign.type);
   return campaign;
 }

@@ -1,5 +1,5 @@
 import { refuse } from '../../domain/core/refusal.ts';
-import { findSor, findSorByApiKey, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import { findSor, findSorsByApiKeys, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 
@@ -9,7 +9,7 @@ export async function findSorOfKey(
   sorId: string,
   apiKey: string,
 ): Promise<SystemOfRecord & { entityId: number }> {
-  return (await findSorByApiKey(db, secrets, sorId, apiKey)) ?? refuseKey();
+  return (await findSorsByApiKeys(db, secrets, [{ identifier: sorId, apiKey }]))[0] ?? refuseKey();
 }
 
 export function refuseKey(): never {

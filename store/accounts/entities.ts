@@ -77,17 +77,17 @@ export async function updateEntity(
   return toEntity(secrets, rows[0]!);
 }
 
-export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
+/** `isLocked`: until the transaction ends the entity does not change, and no row that refers to it is added. */
+export async function findEntity(
+  db: Queryable,
+  secrets: Secrets,
+  entity: string,
+  { isLocked = false } = {},
+): Promise<Entity | null> {
   const rows = readRows<Entity>(
-    await db.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]),
-  );
-  return rows[0] ? toEntity(secrets, rows[0]) : null;
-}
-
-/** Locks an entity: until the transaction ends it does not change, and no row that refers to it is added. */
-export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
-  const rows = readRows<Entity>(
-    await tx.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]),
+    await db.query(`SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 ${isLocked ? 'FOR UPDATE' : ''}`, [
+      entity,
+    ]),
   );
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }

@@ -57,12 +57,11 @@ export async function findUser(db: Queryable, userId: number): Promise<User | nu
   return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE id = $1`, [userId]));
 }
 
-export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
-  return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1)`, [email]));
-}
-
-export async function lockUserByEmail(tx: Queryable, email: string): Promise<User | null> {
-  return readRow<User>(await tx.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1) FOR SHARE`, [email]));
+/** `isLocked`: keeps the user from being changed until the transaction ends. */
+export async function findUserByEmail(db: Queryable, email: string, { isLocked = false } = {}): Promise<User | null> {
+  return readRow<User>(
+    await db.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1) ${isLocked ? 'FOR SHARE' : ''}`, [email]),
+  );
 }
 
 /** Locks a user and their membership. Null if the password is no longer the one that was checked. */

@@ -167,16 +167,7 @@ export async function holdSorRevision(tx: Queryable, entityId: number, id: numbe
 export type ShownKey = { identifier: string | null; apiKey: string };
 export type SorOfKey = SystemOfRecord & Row<'systems_of_records', 'entityId'>;
 
-/** Returns the SoR of an API key, in any entity; null if key and identifier don't match. */
-export async function findSorByApiKey(
-  db: Queryable,
-  secrets: Secrets,
-  identifier: string,
-  apiKey: string,
-): Promise<SorOfKey | null> {
-  return (await findSorsByApiKeys(db, secrets, [{ identifier, apiKey }]))[0]!;
-}
-
+/** Returns the SoR of each API key, in any entity; null if key and identifier don't match. */
 export async function findSorsByApiKeys(
   db: Queryable,
   secrets: Secrets,

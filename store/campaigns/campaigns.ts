@@ -168,8 +168,16 @@ export async function launchCampaign(tx: Queryable, entityId: number, id: number
   );
 }
 
-export async function findCampaignByKey(db: Queryable, entityId: number, key: string): Promise<Campaign | null> {
-  return readRow<Campaign>(await db.query(`${CAMPAIGNS} WHERE ${BY_KEY}`, [entityId, key]));
+/** `isLocked`: locks the campaign until the transaction ends. */
+export async function findCampaignByKey(
+  db: Queryable,
+  entityId: number,
+  key: string,
+  { isLocked = false } = {},
+): Promise<Campaign | null> {
+  return readRow<Campaign>(
+    await db.query(`${CAMPAIGNS} WHERE ${BY_KEY} ${isLocked ? 'FOR NO KEY UPDATE OF c' : ''}`, [entityId, key]),
+  );
 }
 
 export async function listCampaignsByKeys(
@@ -187,10 +195,6 @@ export async function listCampaignsByKeys(
     campaigns.flatMap((campaign) => [campaign.identifier, campaign.apiIdentifier].map((key) => [key, campaign])),
   );
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
-}
-
-export async function lockCampaign(tx: Queryable, entityId: number, key: string): Promise<Campaign | null> {
-  return readRow<Campaign>(await tx.query(`${CAMPAIGNS} WHERE ${BY_KEY} FOR NO KEY UPDATE OF c`, [entityId, key]));
 }
 
 export type CampaignFilter = {

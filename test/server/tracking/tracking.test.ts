@@ -4,7 +4,7 @@ import { eventsOfFunnel } from '../../../domain/analytics/funnel.ts';
 import { APP_DEFAULTS } from '../../../server/apps/apps.ts';
 import { LiveCalls } from '../../../server/tracking/live-calls.ts';
 import { deleteEntity } from '../../../store/accounts/empty-entity.ts';
-import { lockEntity } from '../../../store/accounts/entities.ts';
+import { findEntity } from '../../../store/accounts/entities.ts';
 import { countFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { findTrackingTarget } from '../../../store/tracking/tracking-target.ts';
@@ -183,7 +183,7 @@ describe('a batch', () => {
     const app = await insertKeyedApp(store, gone);
     const deleting = await store.db.connect();
     await deleting.query('BEGIN');
-    await lockEntity(deleting, store.secrets, String(id));
+    await findEntity(deleting, store.secrets, String(id), { isLocked: true });
     const posted = post('/v1/batch', { batch: [track('Late')] }, basic(app.apiKey));
     await lockWaits(store);
     await deleteEntity(deleting, id);
