@@ -21,8 +21,6 @@ import {
   updateFetchedBytes,
   updateFetchError,
   updateImportFile,
-} from '../../store/imports/import-source.ts';
-import {
   claimImport,
   findImport,
   findImportById,
