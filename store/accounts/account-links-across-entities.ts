@@ -19,7 +19,7 @@ const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
   OR (mail_state = 'sending' AND tried_at < now() - interval '5 minutes'))`;
 
-/** Lists the resets and invitations whose mail is due, without resets of addresses that have no account: deletes those. */
+/** Lists resets and invitations whose mail is due. Deletes resets of addresses that have no account. */
 export async function listDueAccountLinks(db: Queryable): Promise<{ resets: DueReset[]; invitations: Invitation[] }> {
   await deleteResetsWithoutAccount(db);
   return { resets: await listDueResets(db), invitations: await listDueInvitations(db) };

@@ -1,4 +1,4 @@
-/** Values of filters and of funnels' steps that mean a person: erases them, or lists the values that stay, also in reasons of holds. */
+/** Values of filters and funnels' steps that mean a person: erases them, or lists those that stay, also in holds. */
 import {
   type FilterValue,
   idTypeOfKey,

@@ -48,7 +48,7 @@ async function insertStagedIds(tx: Tx, entityId: number, importId: number): Prom
   );
 }
 
-/** Stores the first line of each id in a dry run: of these Sets, and of the values that the merge has staged, if any. */
+/** Stores the first line of each id in a dry run: of these Sets, and of the values that the merge has staged. */
 export async function insertDryRunIds(
   tx: Tx,
   entityId: number,
