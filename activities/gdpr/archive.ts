@@ -7,7 +7,7 @@ import { stringify } from 'csv-stringify/sync';
 import { ZipFile } from 'yazl';
 import { numberText } from '../../domain/json/exact-json.ts';
 import { type ArchiveHead, archivePage, type PageSection } from '../../domain/gdpr/archive-page.ts';
-import { archiveRecord, otherUserIn, type ShownWith } from '../../domain/gdpr/archive-record.ts';
+import { archiveRecord, type ShownWith } from '../../domain/gdpr/archive-record.ts';
 import { fieldLabel, locationWords, type LocationWords } from '../../domain/gdpr/personal-data-words.ts';
 import type { Files } from '../../store/core/files.ts';
 
@@ -123,10 +123,9 @@ async function* archiveJson(
     sections.push(section);
     let room = SHOWN_CHARS;
     for await (const record of records) {
-      const shown = archiveRecord(locationWords(name), record, shownWith);
+      const { shown, otherUser } = archiveRecord(locationWords(name), record, shownWith);
       const json = JSON.stringify(shown);
-      const other = otherUserIn(shown, shownWith);
-      if (other !== null) others.add(other);
+      if (otherUser !== null) others.add(otherUser);
       await tables.add(name, shown);
       piece += `${section.total === 0 ? '' : ','}\n${json}`;
       section.total += 1;

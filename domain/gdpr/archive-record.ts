@@ -11,7 +11,17 @@ export type ShownWith = {
 
 const ANOTHER = 'another person';
 
+/** Returns a record as an archive shows it, and another user whom it names; null if there is none. */
 export function archiveRecord(
+  words: LocationWords,
+  record: Record<string, unknown>,
+  shownWith: ShownWith,
+): { shown: Record<string, unknown>; otherUser: string | null } {
+  const shown = shownMembers(words, record, shownWith);
+  return { shown, otherUser: otherUserIn(shown, shownWith) };
+}
+
+function shownMembers(
   words: LocationWords,
   record: Record<string, unknown>,
   shownWith: ShownWith,
@@ -34,7 +44,7 @@ export function archiveRecord(
 }
 
 /** Returns the other user of a record: an archive of a device names the users who sent the records. */
-export function otherUserIn(record: Record<string, unknown>, { ids }: ShownWith): string | null {
+function otherUserIn(record: Record<string, unknown>, { ids }: ShownWith): string | null {
   const userId = record['user_id'];
   return typeof userId === 'string' && userId !== ANOTHER && !ids.user_id.has(userId) ? userId : null;
 }

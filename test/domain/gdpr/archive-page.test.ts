@@ -71,7 +71,7 @@ function textOf(page: string): string {
 test('says in words what is stored, by what it tells: whatever the type, an attribute has one value', () => {
   const number = { number_value: '12345678901234567890.10' };
   const nobody = { user_id: new Set<string>(), device_id: new Set<string>() };
-  const big = archiveRecord(locationWords('attribute_values'), number, { apps: new Map(), ids: nobody });
+  const { shown: big } = archiveRecord(locationWords('attribute_values'), number, { apps: new Map(), ids: nobody });
   const values = [
     { string_value: 'gold' },
     { string_value: '' },
@@ -152,7 +152,7 @@ test('a record has apps by their names, numbers with all digits, and of nobody e
   const ids = { user_id: new Set(['ada']), device_id: new Set<string>() };
   const shownWith = { apps: new Map([[7, { identifier: 'app_1', name: 'Shop' }]]), ids };
   const device = { app_id: 7, current_user_id: 'ada', last_user_id: 'ben', push_token: null };
-  const record = archiveRecord(locationWords('devices'), device, shownWith);
+  const { shown: record } = archiveRecord(locationWords('devices'), device, shownWith);
   expect(record).toEqual({
     app_id: 'app_1',
     app_name: 'Shop',
@@ -160,7 +160,7 @@ test('a record has apps by their names, numbers with all digits, and of nobody e
     last_user_id: 'another person',
     push_token: null,
   });
-  const value = archiveRecord(
+  const { shown: value } = archiveRecord(
     locationWords('attribute_values'),
     { number_value: '12345678901234567890.10' },
     shownWith,
