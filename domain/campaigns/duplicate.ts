@@ -1,4 +1,4 @@
-/** Marks the name of a duplicate. */
+/** The duplicate of a campaign: its name and its dates. */
 
 import { DAY_MS } from '../time/durations.ts';
 import { MAX_CODE_POINTS } from '../text/text-limits.ts';
@@ -6,7 +6,7 @@ import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 
 const MARK = ' (copy)';
 
-export function nameOfDuplicate(name: string): string {
+function nameOfDuplicate(name: string): string {
   return `${Array.from(name)
     .slice(0, MAX_CODE_POINTS - MARK.length)
     .join('')}${MARK}`;
@@ -16,11 +16,15 @@ type Dates = { startDate: Date | null; endDate: Date | null };
 
 const CAMPAIGN_MS = CAMPAIGN_DAYS * DAY_MS;
 
-/** Returns dates without past ones. A dynamic duplicate needs an end: its period is as long as before, from now on. */
-export function datesOfDuplicate(
-  { type, startDate, endDate, createdAt }: Dates & { type: CampaignType; createdAt: Date },
-  now: Date,
-): Dates {
+type Original = Dates & { name: string; type: CampaignType; createdAt: Date };
+
+/** Returns what a duplicate has instead: the name with a mark, and dates without past ones. */
+export function duplicateOf(campaign: Original, now: Date): Dates & { name: string } {
+  return { name: nameOfDuplicate(campaign.name), ...datesOfDuplicate(campaign, now) };
+}
+
+/** A dynamic duplicate needs an end: its period is as long as before, from now on. */
+function datesOfDuplicate({ type, startDate, endDate, createdAt }: Omit<Original, 'name'>, now: Date): Dates {
   const isAhead = endDate !== null && endDate > now;
   if (startDate !== null && startDate > now) {
     return { startDate, endDate: isAhead ? endDate : new Date(startDate.getTime() + CAMPAIGN_MS) };

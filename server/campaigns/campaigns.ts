@@ -4,7 +4,7 @@ import * as api from '../../api/campaigns/campaigns.ts';
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
-import { datesOfDuplicate, nameOfDuplicate } from '../../domain/campaigns/duplicate.ts';
+import { duplicateOf } from '../../domain/campaigns/duplicate.ts';
 import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
 import { scheduleOf, sendPlan } from '../../domain/campaigns/send-plan.ts';
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
@@ -117,10 +117,11 @@ const duplicate = route(api.duplicateCampaign, async ({ params, body, keepReply,
     const campaign = (await findCampaignByKey(tx, who.caller.entityId, params.campaign_identifier)) ?? refuseUnknown();
     requireRightOfType(api.duplicateCampaign, who.caller, campaign.type);
     requireRightOfVariants(api.duplicateCampaign, who, campaign);
+    const duplicate = duplicateOf(campaign, new Date());
     const settings: CampaignSettings = {
       ...campaign,
-      ...datesOfDuplicate(campaign, new Date()),
-      name: body.name ?? nameOfDuplicate(campaign.name),
+      ...duplicate,
+      name: body.name ?? duplicate.name,
       variants:
         campaign.variants &&
         identifyVariants(

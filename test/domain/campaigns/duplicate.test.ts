@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { CampaignType } from '../../../domain/campaigns/campaign-status.ts';
-import { datesOfDuplicate, nameOfDuplicate } from '../../../domain/campaigns/duplicate.ts';
+import { duplicateOf } from '../../../domain/campaigns/duplicate.ts';
 
 describe('the duplicate of a campaign', () => {
+  const now = new Date('2026-11-24T12:00:00Z');
+  const undated = { type: 'classic' as const, startDate: null, endDate: null, createdAt: now };
+
   it('has its name with a mark, within what a name may have', () => {
-    expect(nameOfDuplicate('Sale')).toBe('Sale (copy)');
-    expect(nameOfDuplicate('n'.repeat(256))).toBe(`${'n'.repeat(249)} (copy)`);
-    expect(nameOfDuplicate('😀'.repeat(256))).toBe(`${'😀'.repeat(249)} (copy)`);
+    expect(duplicateOf({ ...undated, name: 'Sale' }, now).name).toBe('Sale (copy)');
+    expect(duplicateOf({ ...undated, name: 'n'.repeat(256) }, now).name).toBe(`${'n'.repeat(249)} (copy)`);
+    expect(duplicateOf({ ...undated, name: '😀'.repeat(256) }, now).name).toBe(`${'😀'.repeat(249)} (copy)`);
   });
 
   it('keeps dates that lie ahead, and leaves out those that have passed, but for the end of a dynamic one, which moves', () => {
@@ -32,11 +35,10 @@ describe('the duplicate of a campaign', () => {
       ['dynamic', null, -5, null, 95],
       ['dynamic', -7, 0, null, 7],
     ];
-    const now = new Date('2026-11-24T12:00:00Z');
     const inDays = (days: number | null) => (days === null ? null : new Date(now.getTime() + days * 86_400_000));
     for (const [type, start, end, ...expected] of cases) {
-      const dates = datesOfDuplicate(
-        { type, startDate: inDays(start), endDate: inDays(end), createdAt: inDays(-100)! },
+      const dates = duplicateOf(
+        { name: 'Sale', type, startDate: inDays(start), endDate: inDays(end), createdAt: inDays(-100)! },
         now,
       );
       expect([type, start, end, dates.startDate, dates.endDate]).toEqual([type, start, end, ...expected.map(inDays)]);
