@@ -1,5 +1,6 @@
 /** The addresses of the pages below `/console`. */
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, useRouterState } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, useRouterState } from '@tanstack/react-router';
+import { lazy } from 'react';
 import { Frame } from './frame/frame.tsx';
 import { PAGES } from './pages/index.ts';
 import type { Page } from './pages/page.ts';
@@ -9,7 +10,7 @@ import { useSession } from './session/session.tsx';
 const root = createRootRoute({ component: Frame, notFoundComponent: UnknownPage });
 
 const routes = PAGES.map((shown) => {
-  const Loaded = lazyRouteComponent(async () => ({ default: await shown.load() }));
+  const Loaded = lazy(async () => ({ default: await shown.load() }));
   return createRoute({
     getParentRoute: () => root,
     path: shown.path,

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
 import { PAGES } from '../../web/pages/index.ts';
 import {
   builtConsole,
@@ -17,6 +18,8 @@ const browser = useBrowser();
 /** Pages of one record need that record: the tests of their feature open them. */
 const LISTS = PAGES.filter(({ path }) => !path.includes('$'));
 const MENU = LISTS.filter(({ menu }) => menu !== undefined);
+const AUDITED = new Set(CALLED_OPERATIONS.filter(({ isAudited }) => isAudited).map(({ id }) => id));
+const READ_AT_ONCE = MENU.filter(({ needs }) => needs.length > 0 && !needs.some((name) => AUDITED.has(name)));
 
 beforeAll(async () => {
   const served = await testServer(store, { console: await builtConsole() });
@@ -70,7 +73,7 @@ describe.skipIf(browser.open === null)('each page', () => {
     const tab = await open();
     await logIn(tab, email);
     const failing = '**/api/**';
-    for (const { path } of MENU.filter(({ needs }) => needs.length > 0).slice(0, 3)) {
+    for (const { path } of READ_AT_ONCE.slice(0, 3)) {
       await tab.page.route(failing, (route) =>
         route.request().url().endsWith('/api/session')
           ? route.continue()
@@ -80,8 +83,11 @@ describe.skipIf(browser.open === null)('each page', () => {
       await tab.page.getByText('Out of order').first().waitFor();
       expect(await violationsOf(tab.page), path).toEqual([]);
       await tab.page.unroute(failing);
-      await tab.page.getByRole('button', { name: 'Try again' }).first().click();
-      await tab.page.getByText('Out of order').first().waitFor({ state: 'detached' });
+      const again = tab.page.getByRole('button', { name: 'Try again' });
+      for (let left = await again.count(); left > 0; left -= 1) {
+        await again.first().click();
+        await expect.poll(() => again.count()).toBe(left - 1);
+      }
     }
     expect(tab.faults).toEqual([]);
   });
