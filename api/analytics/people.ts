@@ -318,3 +318,16 @@ export const viewTimeline = operation({
   }),
   result: z.object({ entries: z.array(TimelineEntry), ...pageOfLook, left_out: leftOut }).meta({ id: 'Timeline' }),
 });
+
+export const listPersonMessages = operation({
+  id: 'listPersonMessages',
+  ...PEOPLE,
+  path: '/api/people/messages',
+  right: PERSON_PARTS.messages,
+  summary: 'List the messages to a person of all campaigns and requests, newest first',
+  description:
+    'One for each device, with its code and whether the device confirmed it. The audit log gets one entry for a look, and none ' +
+    'for its further pages.',
+  body: z.object(ofLook),
+  result: z.object({ messages: z.array(MessageOfPerson), ...pageOfLook }).meta({ id: 'MessagesOfPerson' }),
+});

@@ -139,6 +139,7 @@ listLatestGdprRequests GET /api/gdpr/latest_requests token rights=gdpr_data_mana
 listLegalTexts GET /api/apps/:app_identifier/data_wallet/legal_texts token rights=gdpr_data_manage
 listLiveCalls GET /api/apps/:app_identifier/live token rights=usage_analytics_view audited=true
 listLocations GET /api/apps/:app_identifier/locations token rights=usage_analytics_view audited=true
+listPersonMessages POST /api/people/messages token rights=campaign_view audited=true idempotencyKey=ignored
 listPersonalDataLocations GET /api/gdpr/locations token rights=gdpr_data_manage
 listPrivacyRequests GET /api/apps/:app_identifier/privacy_requests token rights=gdpr_data_manage audited=true
 listPurposes GET /api/apps/:app_identifier/data_wallet/purposes token rights=gdpr_data_manage

@@ -6,6 +6,7 @@ import { TIMELINE_KINDS, type TimelineKind } from '../../domain/analytics/person
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES, messageIdOf } from '../../domain/sends/attempt.ts';
 import {
+  listMessagesOfPerson,
   listTimeline,
   type MessageOfPerson,
   type PersonEvent,
@@ -36,6 +37,17 @@ const timeline = route(api.viewTimeline, async ({ body, ...who }, deps) => {
     look: sealLook(deps.secrets, entityId, person, look),
     left_out: leftOut,
   };
+});
+
+const messages = route(api.listPersonMessages, async ({ body, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const person = requirePerson(body);
+  const { after, look } = await openPage(deps, who, person, body, 'messages');
+  if (after && after.kind !== 'message') refuseCursor();
+  const found = await listMessagesOfPerson(deps.db, entityId, person, { before: after, limit: body.per_page + 1 });
+  const shown = found.slice(0, body.per_page);
+  const next = found.length > shown.length ? writeCursor({ kind: 'message', ...shown.at(-1)! }) : null;
+  return { messages: shown.map(showMessage), next, look: sealLook(deps.secrets, entityId, person, look) };
 });
 
 type Asked = { look?: string | undefined; cursor?: string | undefined; until?: Date | undefined };
@@ -70,8 +82,12 @@ function readCursor(given: string): TimelinePosition {
     const [micros, kind, id] = Cursor.parse(JSON.parse(Buffer.from(given, 'base64url').toString()));
     return { micros, kind, id };
   } catch {
-    return refuseField('cursor', 'is not a cursor from `next`');
+    return refuseCursor();
   }
+}
+
+function refuseCursor(): never {
+  return refuseField('cursor', 'is not a cursor from `next`');
 }
 
 function showEntry(entry: TimelineEntry): api.TimelineEntry {
@@ -165,4 +181,4 @@ function showMessage(message: MessageOfPerson): api.MessageOfPerson {
   };
 }
 
-export const personTimelineRoutes: Route[] = [timeline];
+export const personTimelineRoutes: Route[] = [timeline, messages];

@@ -196,7 +196,7 @@ export type MessageOfPerson = Entry &
   };
 
 /** Lists messages to a person across requests and campaigns, newest first. Uses attempts_by_user or _by_device. */
-async function listMessagesOfPerson(
+export async function listMessagesOfPerson(
   db: Queryable,
   entityId: number,
   person: Person,

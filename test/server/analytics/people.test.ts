@@ -217,3 +217,37 @@ test('the timeline folds events into sessions, newest first; one audit entry cov
   expect((await call('timeline', { user_id: BEN, look })).body.messages).toMatchObject([{ element: 'look' }]);
   expect((await call('timeline', { device_id: PHONE })).body.result.entries).toHaveLength(2);
 });
+
+test('messages of all campaigns and requests are listed with code and confirmation, newest first, in pages', async () => {
+  const { entity } = world;
+  const campaign = async (name: string) =>
+    (
+      await store.db.query<{ id: number }>(
+        `INSERT INTO campaigns (entity_id, identifier, app_id, name, type, includes_push, includes_inapp, params)
+         VALUES ($1, 'cmp_' || $3, $2, $3, 'classic', true, false, '{}') RETURNING id`,
+        [entity.id, app.id, name],
+      )
+    ).rows[0]!.id;
+  const [spring, autumn] = [await campaign('spring'), await campaign('autumn')];
+  await store.db.query(
+    `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, created_at, settled_at, opened_at, device_id, user_id)
+     VALUES ($1, $2, $4, 'push', 'settled', 'PUSH_SENT', '2026-11-07', '2026-11-07', '2026-11-08', $6, $5),
+       ($1, $3, $4, 'push', 'settled', 'OPT_OUT', '2026-11-09', '2026-11-09', NULL, $6, $5),
+       ($1, $3, $4, 'push', 'settled', 'OPT_OUT', '2026-11-09', '2026-11-09', NULL, NULL, $7)`,
+    [entity.id, spring, autumn, app.id, BEN, PHONE, ANNE],
+  );
+  const before = await lastAudited();
+  const first = (await call('messages', { user_id: BEN, per_page: 1 })).body.result;
+  expect(first.messages).toMatchObject([
+    { campaign_name: 'autumn', code: 'OPT_OUT', confirmed: false, device_id: PHONE, request_id: null },
+  ]);
+  const rest = { user_id: BEN, per_page: 1, cursor: first.next as string, look: first.look as string };
+  expect((await call('messages', rest)).body.result).toMatchObject({
+    messages: [{ campaign_name: 'spring', code: 'PUSH_SENT', confirmed: true, opened_at: '2026-11-08T00:00:00.000Z' }],
+    next: null,
+  });
+  expect(await auditedSince(before)).toEqual([{ details: { what: 'messages' }, known: true }]);
+  const timeline = (await call('timeline', { user_id: BEN, kinds: ['message'] })).body.result;
+  expect(timeline.entries).toMatchObject([{ kind: 'message', code: 'OPT_OUT' }, { code: 'PUSH_SENT' }]);
+  expect((await call('view', { user_id: BEN })).body.result.messages).toMatchObject({ count: 2, confirmed: 1 });
+});

@@ -10,8 +10,10 @@ import {
   type PageStart,
   type UsageFilter,
 } from '../../../store/analytics/usage-lists.ts';
+import { listTimeline } from '../../../store/analytics/person-timeline.ts';
 import { findAudience } from '../../../store/campaigns/audience.ts';
 import type { Database } from '../../../store/core/database.ts';
+import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertMany, testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
@@ -207,4 +209,18 @@ it('no event or device of a small app beside a large one is compared with each o
     expect({ name, plans }).not.toEqual({ name, plans: [] });
     for (const plan of plans) expect(`${name}: ${plan}`).not.toMatch(/Nested Loop(?! Semi)/);
   }
+});
+
+it('the timeline of a person is read by the indexes by user or device, also their messages', async () => {
+  const kinds = new Set(['message', 'session', 'event'] as const);
+  const page = { after: null, limit: 51 };
+  const timeline = (person: Person) => plansOf((db) => listTimeline(db, ENTITY, person, kinds, page));
+  const ofUser = await timeline({ customerType: 'user_id', customerId: 'user-5' });
+  expect(ofUser.join('\n')).toMatch('attempts_by_user');
+  expect(ofUser.join('\n')).toMatch(/sessions_2026_09_entity_id_user_id_started_at_idx/);
+  expect(ofUser.join('\n')).toMatch(/events_2026_09_\w*user_id_happened_at_idx/);
+  const ofDevice = await timeline({ customerType: 'device_id', customerId: 'device-5' });
+  expect(ofDevice.join('\n')).toMatch('attempts_by_device');
+  expect(ofDevice.join('\n')).toMatch(/sessions_2026_09_\w*subject_\w+_idx/);
+  for (const plan of [...ofUser, ...ofDevice]) expect(plan).not.toMatch(/Seq Scan on (events|sessions|attempts)/);
 });
