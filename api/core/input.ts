@@ -96,6 +96,11 @@ export function queryInteger({ min, max }: { min: number; max: number }) {
     .refine((value) => value >= min && value <= max, message);
 }
 
+/** The revision of an object that a change is made to. Routes call `refuseOlderRevision`. */
+export const ofRevision = bodyInteger({ min: 0, max: 2 ** 31 - 1 })
+  .optional()
+  .describe('The `revision` that you changed: if there is a newer one, the server changes nothing and returns 409');
+
 /** An object in a JSON body; in a web form, where every value is text, its JSON. */
 export function jsonObject<S extends z.ZodType>(schema: S) {
   return orItsJson('an object', schema);

@@ -1,7 +1,7 @@
 /** Connections to outside systems, which syncs read from and write to (docs/connectors.md). */
 import { z } from 'zod';
 import { FIELD_TYPES } from '../../domain/syncs/sync-codes.ts';
-import { identifier, jsonObject, name, stored, textArray } from '../core/input.ts';
+import { identifier, jsonObject, name, stored, textArray, ofRevision } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -12,7 +12,7 @@ export const Connection = z
     name: z.string(),
     connector: z.string(),
     settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
-    revision: z.int().describe('Increases with each change of the settings'),
+    revision: z.int().describe('Increases with each change'),
     created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -71,7 +71,7 @@ export const updateConnection = operation({
   description: 'settings replaces all earlier settings. A secret that you leave out stays as it is; null removes it.',
   audits: 'update connection',
   params,
-  body: z.object({ name: name.optional(), settings: settings.optional() }),
+  body: z.object({ name: name.optional(), settings: settings.optional(), revision: ofRevision }),
   result: Connection,
 });
 

@@ -17,6 +17,7 @@ import {
   name,
   stored,
   text,
+  ofRevision,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
@@ -237,6 +238,7 @@ export const SyncChange = z
     source: jsonObject(SourceBody).optional(),
     destination: jsonObject(DestinationBody).optional(),
     ...others,
+    revision: ofRevision,
   })
   .meta({ id: 'SyncChange' });
 export type SyncChange = z.output<typeof SyncChange>;

@@ -22,6 +22,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
+import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
@@ -62,6 +63,7 @@ const changeConnection = route(api.updateConnection, async ({ params: { connecti
     deps.db,
     async (tx) => {
       const before = await knownConnection(tx, entityId, connection_id, lockConnection);
+      refuseOlderRevision('connection', before, body.revision);
       const isRenamed = body.name !== undefined && body.name !== before.name;
       if (isRenamed && !(await renameConnection(tx, entityId, before.id, body.name!))) refuseField('name', NAME_TAKEN);
       const changed =

@@ -29,6 +29,7 @@ import {
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
+import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { followSyncSoon } from '../jobs/start-soon.ts';
@@ -231,12 +232,14 @@ const validateSync = route(api.validateSync, async ({ body: { sync_id, ...body }
   });
 });
 
-const changeSync = route(api.updateSync, async ({ params: { sync_id }, body, log, ...who }, deps) => {
+const changeSync = route(api.updateSync, async ({ params: { sync_id }, body: given, log, ...who }, deps) => {
   const { entityId } = who.caller;
+  const { revision, ...body } = given;
   const after = await write(
     deps.db,
     async (tx) => {
       const before = await knownSync(tx, entityId, sync_id, lockSync);
+      refuseOlderRevision('sync', before, revision);
       const definition = await readDefinition(tx, entityId, body, before, []);
       await refuseOtherRecords(tx, before, definition);
       await refuseUnderWay(tx, before, definition);

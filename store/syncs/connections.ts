@@ -95,7 +95,7 @@ export function openSecretSettings(
 /** Returns false if another connection of the entity has the name. */
 export async function renameConnection(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `UPDATE connections c SET name = $3, updated_at = now() WHERE entity_id = $1 AND id = $2
+    `UPDATE connections c SET name = $3, revision = revision + 1, updated_at = now() WHERE entity_id = $1 AND id = $2
        AND NOT EXISTS (SELECT FROM connections o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2 AND o.deleted_at IS NULL)`,
     [entityId, id, name],
   );

@@ -116,7 +116,7 @@ describe('a connection', () => {
     const renamed = await put(other, { name });
     expect([renamed.status, renamed.body.messages?.[0].element]).toEqual([400, 'name']);
     expect((await server.call('DELETE', `${PATH}/${id}`, { token: world.token })).body).toEqual({ success: true });
-    expect((await put(other, { name })).body.result).toMatchObject({ name, revision: 1 });
+    expect((await put(other, { name })).body.result).toMatchObject({ name, revision: 2 });
     const gone = [
       await server.call('GET', `${PATH}/${id}`, { token: world.token }),
       await put(id, {}),
@@ -129,6 +129,21 @@ describe('a connection', () => {
       [id],
     );
     expect(rows).toEqual([{ settings: {}, secret_names: [], sealed_secrets: null }]);
+  });
+
+  test('is not changed from an older revision, and the refusal says what to do', async () => {
+    const id = await createdId();
+    const [mine, theirs] = [newName(), newName()];
+    expect((await put(id, { name: theirs, revision: 1 })).body.result).toMatchObject({ name: theirs, revision: 2 });
+    const late = await put(id, { name: mine, revision: 1 });
+    expect([late.status, late.body.status, late.body.error_message]).toEqual([
+      409,
+      'conflict',
+      `The connection ${id} has been changed since: it has revision 2, and your change is of revision 1. Get it again, ` +
+        'make your change there, and send it with revision 2',
+    ]);
+    expect(await view(id)).toMatchObject({ name: theirs, revision: 2 });
+    expect((await put(id, { name: mine })).body.result).toMatchObject({ name: mine, revision: 3 });
   });
 
   test('gets one of two new connections of the same name that come at once', async () => {

@@ -224,6 +224,17 @@ describe('a definition is refused with what is wrong named, and what would be ri
     }
   });
 
+  test('of an older revision, which the refusal names', async () => {
+    const id = await createdId();
+    expect((await put(id, { removal_limit: 40, revision: 1 })).body.result).toMatchObject({ revision: 2 });
+    const { status, body } = await put(id, { removal_limit: 30, revision: 1 });
+    expect([status, body.error_message]).toEqual([
+      409,
+      expect.stringContaining('it has revision 2, and your change is of revision 1'),
+    ]);
+    expect(await view(id)).toMatchObject({ removal_limit: 40, revision: 2 });
+  });
+
   test('all faults of a mapping at once', async () => {
     const { body } = await create({
       mapping: mapping({ to: 'a' }, { from: 'b', value: 1 }, { from: 'c', drop: true, to: 'd' }),
