@@ -46,6 +46,12 @@ const listQuery = {
       'Only what Millrace received, or changed, from then on, also if it happened ' +
         'earlier: send `received_until` of the last answer',
     ),
+  order: z
+    .enum(['asc', 'desc'])
+    .optional()
+    .describe(
+      'asc (default): oldest first; desc: newest first. Combinations of `group` are in the order of their fields',
+    ),
 };
 
 function listOf<R extends z.ZodType>(item: R, id: string) {

@@ -17,7 +17,7 @@ export const [exportEvents, exportEventsAs] = fileExport({
   path: '/api/apps/:app_identifier/events_export',
   summary: 'Export the events of an app',
   params: listEvents.params!,
-  query: listEvents.query!.omit(PAGED),
+  query: listEvents.query!.omit({ ...PAGED, order: true }),
   malformedQuery: listEvents.malformedQuery!,
 });
 
@@ -27,7 +27,7 @@ export const [exportSessions, exportSessionsAs] = fileExport({
   path: '/api/apps/:app_identifier/sessions_export',
   summary: 'Export the sessions of an app',
   params: listSessions.params!,
-  query: listSessions.query!.omit(PAGED),
+  query: listSessions.query!.omit({ ...PAGED, order: true }),
   malformedQuery: listSessions.malformedQuery!,
 });
 
@@ -56,6 +56,6 @@ export const [exportLocations, exportLocationsAs] = fileExport({
   path: '/api/apps/:app_identifier/locations_export',
   summary: 'Export the locations of an app',
   params: listLocations.params!,
-  query: listLocations.query!.omit(PAGED),
+  query: listLocations.query!.omit({ ...PAGED, order: true }),
   malformedQuery: listLocations.malformedQuery!,
 });

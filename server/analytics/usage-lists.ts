@@ -51,6 +51,7 @@ type ListQuery = {
   fields?: string[] | undefined;
   cursor?: string | undefined;
   received_since?: Date | undefined;
+  order?: 'asc' | 'desc' | undefined;
 };
 type Who = Circumstances & { caller: Caller };
 
@@ -189,7 +190,10 @@ async function pageInOrder<List extends UsageListName>(
 ): Promise<Reply> {
   const { db, settings } = deps;
   const { per_page: perPage } = query;
+  const newestFirst = query.order === 'desc';
   const cursor = query.cursor === undefined ? null : openCursor(deps, entityId, path, query.cursor);
+  if (cursor && (cursor.newestFirst ?? false) !== newestFirst)
+    refuseField('order', 'must be that of the first page: its navigation.next has it');
   const page = cursor?.page ?? query.page;
   // Before any read: later commits come again the next time.
   const until = query.received_since && !cursor ? { received_until: await findCompleteUntil(db) } : {};
@@ -204,6 +208,7 @@ async function pageInOrder<List extends UsageListName>(
     fields,
     segmentMembers: segmentMembers(query.fields),
     start,
+    newestFirst,
     limit: perPage + 1,
   });
   let [count, total, upTo]: [number, number, number | null] = [0, 0, null];
@@ -215,7 +220,7 @@ async function pageInOrder<List extends UsageListName>(
       count += shown.length;
       last = shown.at(-1) ?? last;
       if (portion.length > shown.length)
-        next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: keysOf(last!) });
+        next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: keysOf(last!), newestFirst });
       // As one text: waiting for each of a thousand entries takes as long as reading them.
       if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }
@@ -227,7 +232,13 @@ async function pageInOrder<List extends UsageListName>(
 }
 
 /** The start of the next page, and the number of entries at the first page. */
-const Cursor = z.object({ total: z.int(), page: z.int(), upTo: z.int().nullable(), after: z.array(z.string()).min(1) });
+const Cursor = z.object({
+  total: z.int(),
+  page: z.int(),
+  upTo: z.int().nullable(),
+  after: z.array(z.string()).min(1),
+  newestFirst: z.boolean().optional(),
+});
 
 /** Seals a cursor, since it may hold a device's id and addresses end up in logs. */
 function sealCursor(

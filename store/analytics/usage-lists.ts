@@ -247,6 +247,7 @@ export async function findHighestId(db: Queryable, list: UsageListName): Promise
 type Page<Name extends UsageListName> = {
   fields: readonly ListField<Name>[];
   start: PageStart;
+  newestFirst?: boolean;
   limit: number;
   /** Members of each segment of a device; default: its id. */
   segmentMembers?: readonly SegmentMember[];
@@ -303,18 +304,20 @@ async function listPortion<Name extends UsageListName>(
   list: Name,
   entityId: number,
   filter: FoundFilter,
-  { fields, start, limit, segmentMembers }: Page<Name>,
+  { fields, start, limit, newestFirst = false, segmentMembers }: Page<Name>,
   asTexts: boolean,
 ): Promise<UsageEntry[]> {
   const { keys, settings }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
   const { from, condition, values } = conditionOf(list, entityId, filter);
   const add = (value: unknown) => `$${values.push(value)}`;
   const columns = keys.map(([column]) => column).join(', ');
+  const order = keys.map(([column]) => (newestFirst ? `${column} DESC` : column)).join(', ');
   let rest = '';
   if ('after' in start && start.after) {
     const after = start.after.map((value, index) => `${add(value)}::${keys[index]![1]}`);
     // The first comparison leaves out months; the one of two columns leaves out none.
-    rest = `AND ${keys[0]![0]} >= ${after[0]} AND (${columns}) > (${after.join(', ')})`;
+    const beyond = newestFirst ? '<' : '>';
+    rest = `AND ${keys[0]![0]} ${beyond}= ${after[0]} AND (${columns}) ${beyond} (${after.join(', ')})`;
   }
   if ('upTo' in start && start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
   const offset = 'offset' in start ? `OFFSET ${add(start.offset)}` : '';
@@ -323,8 +326,8 @@ async function listPortion<Name extends UsageListName>(
   const entries = asTexts ? '' : `CROSS JOIN LATERAL (SELECT ${columnsOf(list, fields, filter, segmentMembers)}) entry`;
   const shown = [`${json}::text AS json`, ...keys.map(([column], index) => `${column}::text AS key_${index}`)];
   const statement = `SELECT ${shown.join(', ')}
-     FROM (SELECT * FROM ${from} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r
-     ${joinsOf(list, fields)} ${entries} ORDER BY ${columns}`;
+     FROM (SELECT * FROM ${from} r WHERE ${condition} ${rest} ORDER BY ${order} ${offset} LIMIT ${add(limit)}) r
+     ${joinsOf(list, fields)} ${entries} ORDER BY ${order}`;
   const { rows } =
     settings === undefined
       ? await db.query<UsageEntry>(statement, values)

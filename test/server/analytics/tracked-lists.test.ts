@@ -243,6 +243,25 @@ describe('events', () => {
       last: page(4),
     });
     expect((await call(events(), { cursor: 'none' })).body.messages[0].element).toBe('cursor');
+    const newest = { fields: 'name', per_page: '3', order: 'desc' };
+    const front = await list(events(), newest);
+    await insertEvents([{ at: '2026-12-02T00:00:00Z', name: 'New' }]);
+    const behind = await follow(front.navigation.next);
+    expect([...front.items, ...behind.items].map(({ name }: { name: string }) => name)).toEqual(
+      'New,Application Crashed,Tapped,Viewed,Bought,Tapped'.split(','),
+    );
+    expect((await follow(behind.navigation.next)).items).toMatchObject([{ name: 'Late' }]);
+    const turned = new URL(front.navigation.next);
+    turned.searchParams.delete('order');
+    expect((await call(events(), Object.fromEntries(turned.searchParams))).body.messages[0].element).toBe('order');
+    for (const path of [
+      `apps/${app.identifier}/sessions`,
+      `apps/${app.identifier}/locations`,
+      `users/${ANNE}/events`,
+    ]) {
+      const [up, down] = [await items(path), await items(path, { order: 'desc' })];
+      expect(down).toEqual(up.toReversed());
+    }
     await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name IN ('Late', 'New')`, [world.entity.id]);
     await recountTracked(store.db);
   });

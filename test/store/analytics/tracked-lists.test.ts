@@ -84,10 +84,15 @@ async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string
 const APP_ALONE: UsageFilter = { appIds: [APP], oneOf: {} };
 const IN_SEPTEMBER = { ...APP_ALONE, since: SINCE, until: UNTIL };
 
-async function page(list: UsageListName, filter: UsageFilter, start: PageStart = { offset: 0 }): Promise<string> {
+async function page(
+  list: UsageListName,
+  filter: UsageFilter,
+  start: PageStart = { offset: 0 },
+  newestFirst = false,
+): Promise<string> {
   const fields = returnedFields(list, undefined, false);
   const plans = await plansOf((db) =>
-    Array.fromAsync(listUsage(db, list, ENTITY, filter, { fields, start, limit: 101 })),
+    Array.fromAsync(listUsage(db, list, ENTITY, filter, { fields, start, newestFirst, limit: 101 })),
   );
   expect(plans).toHaveLength(1);
   return plans[0]!;
@@ -114,6 +119,13 @@ it.each(['events', 'sessions', 'locations'] as const)(
       expect(plan).not.toMatch(/Seq Scan|Sort/);
     }
     expect(next).toMatch(ofMonths('09|10'));
+    const newest = await page(list, APP_ALONE, { offset: 0 }, true);
+    const older = await page(list, APP_ALONE, { after: ['2026-08-05Z', '30000'], upTo: cursor.upTo }, true);
+    for (const plan of [newest, older]) {
+      expect(plan).toMatch(new RegExp(`Index Scan Backward using ${list}_2026_\\d\\d_pkey`));
+      expect(plan).not.toMatch(/Seq Scan|Sort/);
+    }
+    expect(older).toMatch(ofMonths('07|08'));
     expect(ofTime).toMatch(ofMonths('09'));
 
     const ofUser = { ...IN_SEPTEMBER, oneOf: { user_id: ['user-5', 'user-6'] } };
