@@ -49,6 +49,7 @@ async function show({ config, backends, bucket, url }: Shown, say: Say): Promise
   say(
     [
       '',
+      `console       ${url}/console/`,
       `API page      ${url}/docs`,
       `Temporal      ${backends.temporalUi ?? 'its own page'}`,
       `metrics       ${url}/metrics`,

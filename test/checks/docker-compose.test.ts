@@ -179,7 +179,7 @@ describe('the Dockerfile', () => {
 
   it('has the Node of this project, and its scripts', () => {
     const bases = [...dockerfile.matchAll(/^FROM (?<base>\S+)/gm)].map(({ groups }) => groups!.base);
-    expect(bases).toEqual(Array(2).fill(`node:${packages.dependencies.node}-slim`));
+    expect(bases).toEqual(Array(3).fill(`node:${packages.dependencies.node}-slim`));
     for (const script of ['serve', 'work'])
       expect(packages.scripts[script]).toMatch(new RegExp(` runtime/${script}\\.ts$`));
     expect(dockerfile).toMatch(/npm ci --omit=dev/);
