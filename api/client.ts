@@ -186,7 +186,8 @@ class Connection {
       if (reply.ok) request.onHeaders?.(reply.headers);
       if (reply.status === 204) return undefined;
       const envelope = await this.#read(reply);
-      if (reply.ok && operation.bare && envelope !== null) return envelope;
+      const hasResult = reply.ok || (operation.isProbe && envelope?.error_message === undefined);
+      if (hasResult && operation.bare && envelope !== null) return envelope;
       return reply.ok && envelope?.success ? envelope.result : this.#refuseReply(reply, envelope);
     });
   }
@@ -300,7 +301,7 @@ function requestOf(
     method,
     path: path + search(query),
     headers,
-    isLook: method === 'GET' && isAudited,
+    isLook: method === 'GET' && isAudited && String(query['secrets']) !== 'false',
     ...(signal ? { signal } : {}),
     ...(onHeaders ? { onHeaders } : {}),
   };

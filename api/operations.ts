@@ -15,6 +15,7 @@ export * from './attributes/systems-of-records.ts';
 export * from './imports/imports.ts';
 export * from './feed/feed.ts';
 export * from './jobs/attention.ts';
+export * from './jobs/health.ts';
 export * from './syncs/connections.ts';
 export * from './syncs/connectors.ts';
 export * from './syncs/sync-runs.ts';

@@ -28,6 +28,7 @@ const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] =
   { names: ['entities'], load: async () => (await import('./accounts/entities.ts')).addEntitiesCommand },
   { names: ['audit'], load: async () => (await import('./accounts/audit.ts')).addAuditCommand },
   { names: ['attention'], load: async () => (await import('./jobs/attention.ts')).addAttentionCommand },
+  { names: ['health'], load: async () => (await import('./jobs/health.ts')).addHealthCommand },
 ];
 /** Commands that print a file or write several. */
 const WITHOUT_JSON = ['template', 'decrypt', 'receipt'];

@@ -367,16 +367,24 @@ async function readiness({ db, files, temporal }: AppContext, workers: Workers |
       }),
     );
   const parts = await Promise.all([
-    part('postgres', true, db.query('SELECT 1')),
+    part('postgres', true, db.query<{ version: string }>(`SELECT current_setting('server_version') AS version`), {
+      versionOf: ({ rows }) => rows[0]!.version,
+    }),
     part('migrations', true, refuseMissingMigrations(db)),
     part('files', true, files.check()),
     part(
       'temporal',
       false,
-      fromTemporal(() => workflowService.describeNamespace({ namespace })),
+      fromTemporal(async () => {
+        await workflowService.describeNamespace({ namespace });
+        return workflowService.getSystemInfo({});
+      }),
+      { versionOf: ({ serverVersion }) => serverVersion },
     ),
     ...TASK_QUEUES.map((queue) =>
-      workers ? ownWorker(queue, workers) : part(`worker of ${queue}`, false, polledQueue(queue), hasPoller),
+      workers
+        ? ownWorker(queue, workers)
+        : part(`worker of ${queue}`, false, polledQueue(queue), { reasonOf: hasPoller }),
     ),
   ]);
   const restored = await Promise.race([restoredReadiness(db), rejectAfter(PART_WITHIN_MS)]).catch(() => []);
@@ -387,11 +395,21 @@ async function part<T>(
   name: string,
   required: boolean,
   check: Promise<T>,
-  reasonOf: (answer: T) => string | null = () => null,
+  {
+    reasonOf = () => null,
+    versionOf = () => null,
+  }: { reasonOf?: (answer: T) => string | null; versionOf?: (answer: T) => string | null | undefined } = {},
 ): Promise<Readiness> {
   try {
-    const reason = reasonOf(await Promise.race([check, rejectAfter(PART_WITHIN_MS)]));
-    return { name, required, ready: reason === null, ...(reason === null ? {} : { reason }) };
+    const answer = await Promise.race([check, rejectAfter(PART_WITHIN_MS)]);
+    const [reason, version] = [reasonOf(answer), versionOf(answer)];
+    return {
+      name,
+      required,
+      ready: reason === null,
+      ...(reason === null ? {} : { reason }),
+      ...(version ? { version } : {}),
+    };
   } catch (error) {
     const isNamed = error instanceof Refusal || error instanceof FileStoreAway;
     return { name, required, ready: false, reason: isNamed ? error.message : 'out of reach' };

@@ -32,7 +32,7 @@ import { readBodies } from './http/bodies.ts';
 import { serveConsole } from './http/console.ts';
 import { KeyRates } from './http/key-rates.ts';
 import { openApiDocument } from './http/openapi.ts';
-import { serveMetrics, serveOperations } from './http/operations.ts';
+import { KEPT_MS, keptFor, serveMetrics, serveOperations } from './http/operations.ts';
 import { refusalBody, sendError } from './http/refusal-reply.ts';
 import type { RequestTrace, TraceRequest } from './http/request-trace.ts';
 import type { Route } from './http/route.ts';
@@ -59,6 +59,7 @@ export async function buildServer(
   const connectorCalls = new ConnectorCalls(deps.outside, deps.scratch);
   const routeDependencies: RouteDependencies = {
     ...deps,
+    ready: keptFor(KEPT_MS, () => deps.ready()),
     limits,
     unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets),

@@ -97,7 +97,7 @@ export type ServerSettings = {
 export type ObservedRequest = { method: string; route: string; status: number; seconds: number };
 
 /** Part of the service; `required`: without it this server takes no requests. */
-export type Readiness = { name: string; ready: boolean; required: boolean; reason?: string };
+export type Readiness = { name: string; ready: boolean; required: boolean; reason?: string; version?: string };
 
 /** Builds of the console. */
 export type ConsoleFiles = {

@@ -50,6 +50,7 @@ import type { Route } from './http/route.ts';
 import { batchImportRoutes } from './imports/batch-import.ts';
 import { importRoutes } from './imports/imports.ts';
 import { attentionRoutes } from './jobs/attention.ts';
+import { healthRoutes } from './jobs/health.ts';
 import { campaignLogRoutes } from './sends/campaign-logs.ts';
 import { deviceMessageRoutes } from './sends/device-messages.ts';
 import { pushCheckRoutes } from './sends/push-check.ts';
@@ -70,6 +71,7 @@ import { trackingRoutes } from './tracking/tracking.ts';
 /** All routes, for the server, the API page and the tests over all routes. */
 export const routes: readonly Route[] = [
   ...attentionRoutes,
+  ...healthRoutes,
   ...sessionRoutes,
   ...systemOfRecordsRoutes,
   ...customerAttributeRoutes,

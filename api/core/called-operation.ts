@@ -9,7 +9,7 @@ export type CalledOperation = Pick<
   isAudited: boolean;
 };
 
-const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart', 'role'] as const;
+const OPTIONAL = ['bare', 'isProbe', 'contentType', 'idempotencyKey', 'uploadPart', 'role'] as const;
 
 export function calledOperations(contract: object): CalledOperation[] {
   return Object.values(contract)

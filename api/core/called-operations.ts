@@ -21,7 +21,9 @@ changeOwnPassword PUT /api/users/me/password token audited=true role=person
 checkConnection POST /api/connections/:connection_id/check token rights=sor_manage audited=true
 checkConnectionSettings POST /api/connections/check token rights=sor_manage audited=true
 checkDataExporter POST /api/data_exporters/:exporter_id/check token rights=sor_manage,usage_analytics_view audited=true
+checkLiveness GET /health/live none bare=true isProbe=true
 checkPush POST /api/apps/:app_identifier/push_check token rights=push_certificates_manage audited=true
+checkReadiness GET /health/ready none bare=true isProbe=true
 countAppEvents GET /api/apps/:app_identifier/analytics/events token rights=usage_analytics_view
 countCalls GET /api/apps/:app_identifier/ingestion token rights=usage_analytics_view
 createApiKey POST /api/apps/:app_identifier/api_keys token rights=api_keys_manage audited=true
@@ -276,6 +278,7 @@ viewSend GET /api/transac/:request_id token rights=campaign_view
 viewSession GET /api/session token role=person
 viewSync GET /api/syncs/:sync_id token rights=sor_manage
 viewSyncRun GET /api/syncs/:sync_id/runs/:run_id token rights=sor_manage
+viewSystem GET /api/system token role=superadmin
 viewSystemOfRecord GET /api/system_of_records/:sor_identifier token rights=sor_manage audited=true
 viewTimeline POST /api/people/timeline token audited=true idempotencyKey=ignored
 viewUser GET /api/users/:user_id token role=admin

@@ -48,6 +48,8 @@ export type Operation<
   result?: R;
   /** The response is the result alone, without the envelope. */
   bare?: true;
+  /** Machines call it every few seconds: it is neither limited nor traced. Its result may also come with 503. */
+  isProbe?: true;
   /** The type of a response that is not JSON. Refusals of a file stay JSON; those of a page are pages. */
   contentType?: 'text/csv' | 'application/zip' | 'application/octet-stream' | 'text/html';
   status?: 204;

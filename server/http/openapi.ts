@@ -117,7 +117,11 @@ function describe(operation: Operation, schemas: Record<string, Json>): Json {
       ...(takesIdempotencyKey(operation) ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(body ? { requestBody: requestBody(operation, schemaOf(body, 'input', schemas)) } : {}),
-    responses: { [status]: success(operation, schemas), default: { $ref: '#/components/responses/Refusal' } },
+    responses: {
+      [status]: success(operation, schemas),
+      ...(operation.isProbe ? { 503: { ...success(operation, schemas), description: 'Not ready' } } : {}),
+      default: { $ref: '#/components/responses/Refusal' },
+    },
   };
 }
 

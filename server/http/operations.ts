@@ -8,7 +8,7 @@ import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
 import { escaped } from '../../domain/text/html.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { Readiness, ServerDependencies } from '../dependencies.ts';
+import type { ServerDependencies } from '../dependencies.ts';
 
 /** A policy of only own content, so that the page works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
@@ -16,26 +16,17 @@ const LOGO =
   '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="40"><text x="0" y="28" fill="#fff" ' +
   'font-family="system-ui,sans-serif" font-size="24">Millrace API</text></svg>';
 const JSON_TYPE = 'application/json; charset=utf-8';
-/** Routes that machines call every few seconds are neither counted nor traced. */
+/** Machines call it every few seconds: it is neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 
-const KEPT_MS = 1_000;
+export const KEPT_MS = 1_000;
 
-/** Serves health, metrics, the manual and the API page, for operators and their tools. They need no user's token. */
+/** Serves metrics, the manual and the API page, for operators and their tools. They need no user's token. */
 export async function serveOperations(
   app: FastifyInstance,
-  deps: Pick<ServerDependencies, 'metrics' | 'ready' | 'settings'>,
+  deps: Pick<ServerDependencies, 'metrics' | 'settings'>,
   document: object,
 ): Promise<void> {
-  app.get('/health/live', PROBE, async () => ({ live: true, version: deps.settings.version }));
-  const readyParts = keptFor(KEPT_MS, () => deps.ready());
-  app.get('/health/ready', PROBE, async ({ query }, reply) => {
-    const { parts: asked } = query as { parts?: unknown };
-    if (asked !== undefined && asked !== 'all') refuse(400, 'bad_request', 'parts: all, or leave it out');
-    const parts = await readyParts();
-    const ready = parts.every((part) => part.ready || (asked === undefined && !part.required));
-    return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
-  });
   if (!deps.settings.hasMetricsElsewhere) serveMetrics(app, deps.metrics, deps.settings.metricsToken);
   serveManual(app);
   const json = JSON.stringify(document);
@@ -73,7 +64,7 @@ function isBearer(header: string | undefined, token: string): boolean {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-function keptFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
+export function keptFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
   let kept: { answer: Promise<T>; at: number } | undefined;
   return async () => {
     if (kept && performance.now() - kept.at < ms) return kept.answer;

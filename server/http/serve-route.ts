@@ -81,7 +81,11 @@ export function serveRoute(app: FastifyInstance, route: Route, deps: RouteDepend
     method: route.method,
     url: route.path,
     ...(route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {}),
-    config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
+    config: {
+      route,
+      ...(route.auth === 'app_key' || route.isProbe ? { rateLimit: false } : {}),
+      ...(route.isProbe ? { isProbe: true } : {}),
+    },
     handler: async (request, reply) => send(deps, reply, await answer(route, request, reply, deps)),
   });
 }

@@ -119,6 +119,13 @@ describe('npm start', () => {
     expect(first.said().split(password)).toHaveLength(2); // said once
     const token = await login(first);
     const { identifier } = await call<{ identifier: string }>(first, '/api/system_of_records', token, { name: 'Kept' });
+    const { parts } = await call<{ parts: { name: string; version: string | null }[] }>(first, '/api/system', token);
+    expect(parts.flatMap(({ name, version }) => (version === null ? [] : [name, version]))).toEqual([
+      'postgres',
+      expect.stringMatching(/^18\b/),
+      'temporal',
+      expect.stringMatching(/^\d+\./),
+    ]);
 
     const second = start(18_182);
     expect(await second.ended).toBe(1);

@@ -32,8 +32,8 @@ function opened(url: string): Database {
   return db;
 }
 
-/** Answered from memory: the public keys, and the page with the form. */
-const WITHOUT_DATABASE = ['GET /.well-known/jwks.json', 'GET /reset'];
+/** Answered from memory: the public keys, and the page with the form; and health, which says what is away. */
+const WITHOUT_DATABASE = ['GET /.well-known/jwks.json', 'GET /reset', 'GET /health/live', 'GET /health/ready'];
 
 const each = routes
   .filter((route) => !WITHOUT_DATABASE.includes(nameOf(route)))

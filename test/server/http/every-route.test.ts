@@ -15,12 +15,14 @@ import { testServer } from './test-server.ts';
 
 /**
  * Routes that need no token: those that give one, that the key of a SoR or of an app opens, a signature, or a mailed
- * link, and those that have one mailed; and the public keys.
+ * link, and those that have one mailed; the public keys, and health.
  */
 const OPEN = {
   'POST /api/login': 'none',
   'POST /api/session': 'none',
   'GET /.well-known/jwks.json': 'none',
+  'GET /health/live': 'none',
+  'GET /health/ready': 'none',
   'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': 'none',
   'GET /api/files/:file_identifier': 'none',
   'POST /api/invitations/accept': 'none',
@@ -195,8 +197,10 @@ describe('every route', () => {
     const type = route.contentType ?? 'application/json';
     expect(reply.headers['content-type']).toBe(type === 'application/zip' ? type : `${type}; charset=utf-8`);
     if (!route.contentType) expect(documentedFaults(route, reply.json())).toEqual([]);
-    // What SDKs and verifiers ask for is as they want it; an export record is bare in the reference.
-    const isBare = ['/settings', '/jwks.json', '/exports/:export_identifier'].some((end) => route.path.endsWith(end));
+    // What SDKs, verifiers and probes ask for is as they want it; an export record is bare in the reference.
+    const isBare =
+      route.isProbe ||
+      ['/settings', '/jwks.json', '/exports/:export_identifier'].some((end) => route.path.endsWith(end));
     if (!route.contentType && !isBare) expect(reply.json()).toMatchObject({ success: true });
   });
 

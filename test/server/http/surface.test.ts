@@ -6,6 +6,7 @@ import { bodyFlag, text } from '../../../api/core/input.ts';
 import { operation } from '../../../api/core/operation.ts';
 import { bare } from '../../../server/http/reply.ts';
 import { type Route, route } from '../../../server/http/route.ts';
+import { healthRoutes } from '../../../server/jobs/health.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -66,6 +67,7 @@ const routes: Route[] = [
     }),
     async () => true,
   ),
+  ...healthRoutes,
 ];
 
 const { store, server, world } = useServer({ world: { rights: ['sor_manage'] }, server: { routes } });
@@ -347,6 +349,26 @@ describe('an operator', () => {
       expect([all.status, all.body]).toEqual([503, { ready: false, parts: parts(isThere) }]);
       expect((await half.call('GET', '/health/ready?parts=some')).status).toBe(400);
     }
+  });
+
+  test('reads versions as a superadmin alone, also while the service is not ready', async () => {
+    const parts = [
+      { name: 'postgres', required: true, ready: true, version: '18.1' },
+      { name: 'temporal', required: false, ready: false, reason: 'out of reach' },
+    ];
+    const half = await testServer(store, { routes, ready: async () => parts, settings: { version: '1.2.3' } });
+    expect((await half.call('GET', '/health/ready')).text).not.toContain('18.1');
+    expect((await half.call('GET', '/api/system', { token: world.token })).status).toBe(403);
+    const { token, user } = await makeWorld(store);
+    await store.db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
+    expect((await half.call('GET', '/api/system', { token })).body.result).toEqual({
+      version: '1.2.3',
+      ready: false,
+      parts: [
+        { ...parts[0], reason: null },
+        { ...parts[1], version: null },
+      ],
+    });
   });
 
   test('gets the answer of a second ago when asking very often', async () => {
