@@ -17,6 +17,14 @@ const httpUrl = z.url({
   error: 'is an http or https address, such as https://millrace.example.com',
 });
 
+const temporalUi = z
+  .url({
+    protocol: /^https?$/,
+    error: 'is an http or https address, such as https://temporal.example.com',
+    abort: true,
+  })
+  .refine((text) => /^[^?#@]*$/.test(text), 'has no user, ? and #, such as https://temporal.example.com');
+
 const otlpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as http://127.0.0.1:4318' });
 
 const s3Url = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://minio.example.com' });
@@ -102,6 +110,7 @@ const SCHEMA = z
     TEMPORAL_TLS_CERT: pemFile.optional(),
     TEMPORAL_TLS_KEY: pemFile.optional(),
     TEMPORAL_TLS_CA: pemFile.optional(),
+    MILLRACE_TEMPORAL_UI: temporalUi.optional(),
     MILLRACE_DATA_DIR: z
       .string()
       .default('.millrace')

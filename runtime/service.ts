@@ -283,6 +283,7 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
     console: openConsole(log),
     settings: {
       publicUrl: publicUrl(context),
+      temporalUi: temporalUi(context),
       tokenTtlDays: config.MILLRACE_TOKEN_TTL_DAYS,
       rateLimitPerMinute: config.MILLRACE_RATE_LIMIT,
       ingestLimitPerMinute: config.MILLRACE_INGEST_LIMIT,
@@ -337,6 +338,11 @@ function keptLimits({ config }: AppContext): KeptLimits {
 
 function publicUrl({ config }: AppContext): string {
   return (config.MILLRACE_PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/$/, '');
+}
+
+function temporalUi({ config }: AppContext): string | undefined {
+  const { MILLRACE_TEMPORAL_UI: ui, TEMPORAL_NAMESPACE: namespace } = config;
+  return ui && `${ui.replace(/\/$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows`;
 }
 
 async function version(): Promise<string> {

@@ -79,6 +79,8 @@ export const LIMITS: Limits = {
 
 export type ServerSettings = {
   publicUrl: string;
+  /** Address of the workflows in Temporal's UI, without a slash at its end. */
+  temporalUi?: string | undefined;
   tokenTtlDays: number;
   /** Requests per minute of one token, or of one address; 0 for no limit. */
   rateLimitPerMinute: number;

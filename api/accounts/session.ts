@@ -75,6 +75,12 @@ export const ConsoleSession = z
       .datetime()
       .nullable()
       .describe('When the session ends, however busy it is; null for a token of a login'),
+    temporal_ui: z
+      .string()
+      .nullable()
+      .describe(
+        "Temporal's page of a workflow is at <temporal_ui>/<workflow id>; null unless set and for a superadmin",
+      ),
   })
   .meta({ id: 'ConsoleSession' });
 export type ConsoleSession = z.output<typeof ConsoleSession>;

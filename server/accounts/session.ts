@@ -6,6 +6,7 @@ import { type Entity, listEntitiesOf, listEntityNamesOf } from '../../store/acco
 import { deleteToken, findTokenEnds, insertToken, updateTokenEntity } from '../../store/accounts/tokens.ts';
 import { findUser, lockLogin, type Membership, type User } from '../../store/accounts/users.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
+import type { ServerSettings } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { type Caller, rightsOf, sessionCookie } from '../http/caller.ts';
 import { bare, noResult, Reply } from '../http/reply.ts';
@@ -45,7 +46,7 @@ const logout = route(api.logout, async (who, { db }) => {
   return noResult();
 });
 
-const openSession = route(api.openSession, async ({ body, address, isOfConsole }, { db }) => {
+const openSession = route(api.openSession, async ({ body, address, isOfConsole }, { db, settings }) => {
   if (!isOfConsole)
     refuse(
       403,
@@ -59,13 +60,13 @@ const openSession = route(api.openSession, async ({ body, address, isOfConsole }
     const { rights, admin } = await logIn(tx, user, id, address);
     const token = await insertToken(tx, user.id, id, null);
     const caller = { userId: user.id, entityId: id, token, rights: rightsOf({ rights, superadmin: user.superadmin }) };
-    return withCookie(await showSession(tx, { ...caller, admin, superadmin: user.superadmin }), token);
+    return withCookie(await showSession(tx, settings, { ...caller, admin, superadmin: user.superadmin }), token);
   });
 });
 
-const viewSession = route(api.viewSession, async ({ caller }, { db }) => showSession(db, caller));
+const viewSession = route(api.viewSession, async ({ caller }, { db, settings }) => showSession(db, settings, caller));
 
-const switchSession = route(api.switchSession, async (who, { db }) => {
+const switchSession = route(api.switchSession, async (who, { db, settings }) => {
   const { caller, body } = who;
   const { id } = chooseEntity(await listEntityNamesOf(db, caller.userId), body.entity, null);
   return write(db, async (tx) => {
@@ -73,7 +74,7 @@ const switchSession = route(api.switchSession, async (who, { db }) => {
     await audit(tx, who, { action: 'logout', subjectKind: 'session' });
     await audit(tx, who, { action: 'login', subjectKind: 'session' }, id);
     const { superadmin } = caller;
-    return showSession(tx, { ...caller, entityId: id, rights: rightsOf({ rights, superadmin }), admin });
+    return showSession(tx, settings, { ...caller, entityId: id, rights: rightsOf({ rights, superadmin }), admin });
   });
 });
 
@@ -92,6 +93,7 @@ function withCookie(session: api.ConsoleSession | null, token: string | null): R
 
 async function showSession(
   db: Queryable,
+  { temporalUi }: Pick<ServerSettings, 'temporalUi'>,
   caller: Pick<Caller, 'userId' | 'entityId' | 'rights' | 'admin' | 'superadmin' | 'token'>,
 ): Promise<api.ConsoleSession> {
   const [user, entities] = [await findUser(db, caller.userId), await listEntityNamesOf(db, caller.userId)];
@@ -108,6 +110,7 @@ async function showSession(
     superadmin: caller.superadmin,
     idle_at: ends.expiresAt.toISOString(),
     ends_at: ends.endsAt?.toISOString() ?? null,
+    temporal_ui: (caller.superadmin && temporalUi) || null,
   };
 }
 

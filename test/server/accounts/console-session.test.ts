@@ -7,7 +7,8 @@ import type { CallOptions } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 
 const PASSWORD = 'correct horse battery staple';
-const { store, server, world } = useServer();
+const TEMPORAL_UI = 'https://temporal.example.com/namespaces/millrace/workflows';
+const { store, server, world } = useServer({ server: { settings: { temporalUi: TEMPORAL_UI } } });
 
 /** A user of the world's entity and of a second one, logged in to the console. */
 async function logIn(email: string) {
@@ -54,6 +55,7 @@ test('a session shows user, entities and rights, and no key; its cookie is kept 
       superadmin: false,
       idle_at: expect.any(String),
       ends_at: expect.any(String),
+      temporal_ui: null,
     },
   });
   expect(opened.headers['set-cookie']).toMatch(
@@ -61,6 +63,8 @@ test('a session shows user, entities and rights, and no key; its cookie is kept 
   );
   expect((await call('GET', '/api/session')).body.result).toMatchObject({ entity, user: { uid: user.uid } });
   expect((await call('GET', SORS)).status).toBe(200);
+  await store.db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
+  expect((await call('GET', '/api/session')).body.result.temporal_ui).toBe(TEMPORAL_UI);
 });
 
 test('a cookie counts for scripts of the same origin alone', async () => {
