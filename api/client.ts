@@ -20,6 +20,8 @@ export type ClientOptions = {
   headers?: () => Readonly<Record<string, string>>;
   /** A read that may write into the audit log is sent again only if the server refused to execute it. */
   looksOnce?: boolean;
+  /** Sends each request in the place of `fetch`. */
+  fetch?: (url: URL, request: RequestInit) => Promise<Response>;
   /** Hears of each wait before a request is sent again. */
   onWait?: (ms: number, refusal: Refusal) => void;
 };
@@ -235,13 +237,13 @@ class Connection {
   }
 
   #send({ path, isLook: _isLook, onHeaders: _onHeaders, ...request }: Request): Promise<Response> {
-    const { url, token } = this.#options;
+    const { url, token, fetch: send = fetch } = this.#options;
     if (!URL.canParse(path, url))
       return refuse(400, BAD_URL, `${url} is no URL: use one such as http://127.0.0.1:8080`);
     // An error of fetch would contain the token.
     if (token !== undefined && !/^[!-~]*$/.test(token))
       return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
-    return fetch(new URL(path, url), request).catch((error: Error) => {
+    return send(new URL(path, url), request).catch((error: Error) => {
       if (request.signal?.aborted) throw error;
       return refuseUnsent(url, error);
     });

@@ -105,6 +105,7 @@ export const ImportProgress = z
     errors_by_type: z
       .record(z.string(), z.int())
       .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
+    open_by_type: z.record(z.string(), z.int()).describe('Number of open rows, by error type'),
     suspicious_ids: z.int().describe(`Number of rows taken ${SUSPICIOUS}`),
     similar_ids: z
       .object({
@@ -135,7 +136,7 @@ export const ImportProgress = z
     expected_end_at: instant.describe('Estimate from the bytes read so far; null if unknown'),
     parent_id: z.string().nullable().describe('The import whose errors this one re-drives'),
     redrives: z
-      .array(z.object({ import_id: z.string(), state, rows: RowCounts }))
+      .array(z.object({ import_id: z.string(), state, rows: RowCounts, received_at: z.iso.datetime() }))
       .describe('Imports that re-drive the errors of this one'),
     mail: mailAttempt
       .nullable()
@@ -332,6 +333,13 @@ export const ImportError = z
         'Name of the column of the cell, if the columns of a table are mapped; null if a line failed as a whole',
       ),
     redriven_by: z.string().nullable().describe('The re-drive that imported the row'),
+    cells: z
+      .array(z.string())
+      .nullable()
+      .optional()
+      .describe(
+        "Only with `cells`: the row as it stands in the error file; null if it is not in it, and for a feed's value",
+      ),
   })
   .meta({ id: 'ImportError' });
 export type ImportError = z.output<typeof ImportError>;
@@ -356,6 +364,7 @@ export const listImportErrors = operation({
     after: queryInteger({ min: 0, max: 999_999_999_999 })
       .optional()
       .describe('Only errors behind this `line`: for the next page, the `line` of the last error'),
+    cells: queryFlag.default(false).describe('Add the cells of each row, in the columns of the error file'),
   }),
   result: z.object({ attribute_errors: z.array(ImportError) }),
 });

@@ -1,4 +1,4 @@
-/** Parses and writes CSV records (RFC 4180). */
+/** Parses CSV records (RFC 4180). */
 import { Buffer } from 'node:buffer';
 import { CsvError, type Options, parse } from 'csv-parse/sync';
 import { type Delimiter, QUOTE } from './csv-bytes.ts';
@@ -111,16 +111,6 @@ export function parseRecord(text: string, delimiter: Delimiter = ','): ParsedRec
   } catch (error) {
     return failure(readError(error).message);
   }
-}
-
-/** Writes fields as a record that `parseRecord` reads, without a line end. */
-export function writeRecord(fields: readonly string[], delimiter: Delimiter): string {
-  return fields
-    .map((field) => {
-      const isPlain = field !== '' && !field.includes(delimiter) && !/["\r\n]/.test(field);
-      return isPlain ? field : `"${field.replaceAll('"', '""')}"`;
-    })
-    .join(delimiter);
 }
 
 /** Returns csv-parse's error, and the number of records before it. */

@@ -1,8 +1,10 @@
 /** Error files of imports: writes failed rows with their errors, and reads corrected ones. */
 import type { RefusedRow } from '../attributes/value-row.ts';
-import { parseRecord, writeRecord } from '../csv/csv-records.ts';
+import { parseRecord } from '../csv/csv-records.ts';
+import { writeRecord } from '../csv/write-record.ts';
 import { type ImportError, isOfErased } from './import-error.ts';
-import { columnNames, ERROR_COLUMNS, type ImportFormat, isOverLimit, ownColumns, wrongColumns } from './import-file.ts';
+import { ERROR_COLUMNS } from './import-columns.ts';
+import { columnNames, type ImportFormat, isOverLimit, ownColumns, wrongColumns } from './import-file.ts';
 
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;
 

@@ -5,18 +5,13 @@ import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Ru
 import { type ParsedRecord, parseRun } from '../csv/csv-records.ts';
 import { type DateRule, type Decimal, MAX_COLUMNS } from '../csv/table-format.ts';
 import { MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
+import { ERROR_COLUMNS, V2_COLUMNS, V3_COLUMNS } from './import-columns.ts';
 import type { ImportErrorType } from './import-error-type.ts';
 
 /** Meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
 export type ImportVersion = 'v2' | 'v3';
 
-const V2_COLUMNS = ['user_id', 'attribute_key', 'value'] as const;
-const V3_COLUMNS = [...V2_COLUMNS, 'action_type'] as const;
-
 const HEADER_LINES = { v2: V2_COLUMNS.join(','), v3: V3_COLUMNS.join(',') } as const;
-
-/** Columns that an error file has after those of its import. */
-export const ERROR_COLUMNS = ['line', 'error_type', 'reason', 'original'] as const;
 
 /** How the lines of a file are read. A v3 file may leave out the action_type column. */
 export type ImportFormat = {

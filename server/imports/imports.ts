@@ -10,7 +10,7 @@ import { findSorById, listSorNames, type SystemOfRecord } from '../../store/attr
 import { type Queryable, write } from '../../store/core/database.ts';
 import { findFeedRequest } from '../../store/feed/feed-requests.ts';
 import {
-  countErrorsSettled,
+  countSettledByType,
   findFileError,
   type StoredImportError,
   streamImportErrors,
@@ -97,6 +97,7 @@ const listImportErrors = route(api.listImportErrors, async ({ query, version, ..
     [member]: shown,
     ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
     ...showError(error, sor?.identifier ?? null, 'tableLayout' in job ? job : null),
+    ...(query.cells ? { cells: 'tableLayout' in job ? errorFileRow(error, columnsOf(job)) : null } : {}),
   });
   const errors = each(streamImportErrors(db, entityId, job.id, filter, query), record);
   return streamedResult('attribute_errors', streamedLists.within(who, errors));
@@ -208,8 +209,8 @@ type ImportInContext = {
   sor: SystemOfRecord | null;
   parent: Import | null;
   redrives: Import[];
-  /** Rows that a re-drive has settled. */
-  settled: number;
+  /** Rows that a re-drive has settled, or that were an erased person's, by type of error. */
+  settledByType: Readonly<Record<string, number>>;
   failure: string | null;
   internalError: api.ImportProgress['internal_error'];
 };
@@ -223,7 +224,7 @@ export async function viewImportProgress(db: Queryable, job: Import, now: Date):
       redrives,
       sor: await findSorById(db, entityId, sorId),
       parent: parentId === null ? null : await findImportById(db, entityId, parentId),
-      settled: await countErrorsSettled(db, entityId, id),
+      settledByType: await countSettledByType(db, entityId, id),
       failure: job.state === 'failed' ? await findFileError(db, entityId, id) : null,
       internalError: await findInternalError(db, 'import', job),
     },
@@ -232,7 +233,7 @@ export async function viewImportProgress(db: Queryable, job: Import, now: Date):
 }
 
 export function showImportProgress(
-  { job, sor, parent, redrives, settled, failure, internalError }: ImportInContext,
+  { job, sor, parent, redrives, settledByType, failure, internalError }: ImportInContext,
   now: Date,
 ): api.ImportProgress {
   const seconds = job.startedAt ? ((job.endedAt ?? now).getTime() - job.startedAt.getTime()) / 1000 : 0;
@@ -252,8 +253,12 @@ export function showImportProgress(
     failure,
     internal_error: internalError,
     defect: job.file?.sourceDefect ?? null,
-    rows: showRowsAndOpen(job, settled),
+    rows: showRowsAndOpen(
+      job,
+      Object.values(settledByType).reduce((sum, count) => sum + count, 0),
+    ),
     errors_by_type: job.errorsByType,
+    open_by_type: openByType(job, settledByType),
     suspicious_ids: job.suspiciousIds,
     similar_ids: job.similarIds === null ? null : { count: job.similarIds, examples: job.similarIdLines ?? [] },
     bytes_read: job.nextOffset,
@@ -268,6 +273,7 @@ export function showImportProgress(
       import_id: redrive.identifier,
       state: redrive.state,
       rows: showRows(redrive),
+      received_at: redrive.receivedAt.toISOString(),
     })),
     mail: job.mail,
   };
@@ -279,6 +285,15 @@ function showRows({ rowsIn, rowsOk, rowsIgnored, rowsFailed }: Import): api.RowC
 
 function showRowsAndOpen(job: Import, settled: number): api.ImportProgress['rows'] {
   return { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - job.cellsEmpty - settled) };
+}
+
+function openByType({ errorsByType }: Import, settled: ImportInContext['settledByType']): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(errorsByType).flatMap(([type, count]) => {
+      const open = count - (settled[type] ?? 0);
+      return open > 0 ? [[type, open]] : [];
+    }),
+  );
 }
 
 function showFormat({ fileFormat, fileSettings }: Import): api.ImportProgress['file'] {

@@ -184,6 +184,20 @@ export async function countErrorsSettled(db: Queryable, entityId: number, jobId:
   return rows[0]!.count;
 }
 
+/** Returns the number of settled rows for each type of error that has some. Uses the index import_errors_settled. */
+export async function countSettledByType(
+  db: Queryable,
+  entityId: number,
+  importId: number,
+): Promise<Record<string, number>> {
+  const { rows } = await db.query<{ type: string; count: number }>(
+    `SELECT error_type AS type, count(*) AS count FROM import_errors
+     WHERE entity_id = $1 AND import_id = $2 AND line > 0 AND ${IS_SETTLED} GROUP BY error_type`,
+    [entityId, importId],
+  );
+  return Object.fromEntries(rows.map(({ type, count }) => [type, count]));
+}
+
 export type ImportErrorFilter = {
   errorType?: string | undefined;
   customerId?: string | undefined;

@@ -150,6 +150,19 @@ describe('import errors', () => {
     expect(await lines('error_type=EMPTY_KEY')).toEqual([]);
   });
 
+  test('come with the cells of the error file if asked', async () => {
+    const { body } = await get(`import_errors?job_id=${job.jid}&cells=true&limit=1`);
+    expect(body.result.attribute_errors[0].cells).toEqual([
+      personId(1),
+      'score',
+      'x',
+      '2',
+      'INVALID_VALUE',
+      '"x" is no number',
+      '',
+    ]);
+  });
+
   test('come a page at a time with `limit` and `after`', async () => {
     const lines = async (page: string) =>
       (await get(`import_errors?job_id=${job.jid}&${page}`)).body.result.attribute_errors.map(
@@ -271,6 +284,7 @@ describe('an import', () => {
       mail: null,
       rows: { read: 5, ok: 2, ignored: 1, failed: 2, open: 3 },
       errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
+      open_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
       suspicious_ids: 2,
       similar_ids: null,
       bytes_read: 500,
@@ -290,7 +304,7 @@ describe('an import', () => {
     const startedAt = new Date('2026-01-01T00:00:00Z');
     const now = new Date('2026-01-01T00:00:10Z');
     const half = { ...running, state: 'running' as const, startedAt, nextOffset: 500, rowsIn: 25 };
-    const alone = { sor: null, parent: null, redrives: [], settled: 0, failure: null, internalError: null };
+    const alone = { sor: null, parent: null, redrives: [], settledByType: {}, failure: null, internalError: null };
     expect(showImportProgress({ job: half, ...alone }, now)).toMatchObject({
       rate: 2.5,
       expected_end_at: '2026-01-01T00:00:20.000Z',
