@@ -1,6 +1,8 @@
 /** All pages, in the order of the menu. */
 import { accountPages } from './accounts/index.ts';
 import { homePages } from './core/index.ts';
+import { feedPages } from './feed/index.ts';
+import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
 
-export const PAGES: readonly Page[] = [...homePages, ...accountPages];
+export const PAGES: readonly Page[] = [...homePages, ...importPages, ...feedPages, ...accountPages];

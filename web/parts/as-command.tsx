@@ -8,18 +8,21 @@ export function AsCommand({
   operation,
   params = {},
   body,
+  form,
   cli,
   manual,
 }: {
   operation: OperationName;
   params?: Record<string, string>;
   body?: unknown;
+  /** Fields of a web form; a file as `@name`. */
+  form?: Record<string, string>;
   /** Lines of the command line; none where it has no such command. */
   cli?: readonly string[];
   /** Page of the manual, without `.md`. */
   manual: string;
 }) {
-  const curl = curlOf(operation, params, body);
+  const curl = curlOf(operation, params, body, form);
   return (
     <Panel title="As a command" end={<CopyButton text={[...(cli ?? []), curl].join('\n')} />}>
       <div className="body">
@@ -42,13 +45,19 @@ export function AsCommand({
 }
 
 /** Returns a call by curl; the token comes from the environment. */
-function curlOf(name: OperationName, params: Record<string, string>, body: unknown): string {
+function curlOf(
+  name: OperationName,
+  params: Record<string, string>,
+  body: unknown,
+  form: Record<string, string> = {},
+): string {
   const { method, path } = operationOf(name);
   const address = path.replaceAll(/:(\w+)/g, (whole, key: string) => params[key] ?? whole);
   return [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$MILLRACE_URL${address}"`,
     `-H "Authorization: Token $MILLRACE_TOKEN"`,
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body)}'`]),
+    ...Object.entries(form).map(([field, value]) => `-F '${field}=${value}'`),
   ].join(' \\\n  ');
 }
 

@@ -5,7 +5,7 @@ import { countText } from './values.tsx';
 
 export type Tone = 'ok' | 'neutral' | 'bad' | 'warn' | 'accent' | 'info' | 'unknown';
 
-export type BalancePart = { label: string; count: number; tone: Tone; to?: string };
+export type BalancePart = { label: string; count: number; tone: Tone; to?: string; hash?: string };
 
 const WIDTH = 1_000;
 /** A part that exists is drawn at least this wide. */
@@ -33,13 +33,13 @@ export function Balance({
             <span className="big">{countText(total)}</span>
             <span className="what">{what}</span>
           </div>
-          {parts.map(({ label, count, tone, to }, index) => (
+          {parts.map(({ label, count, tone, to, hash }, index) => (
             <div className={`term d-${tone}`} key={label}>
               <span className="op">{index === 0 ? '=' : '+'}</span>
               {to === undefined || count === 0 ? (
                 <span className="big">{countText(count)}</span>
               ) : (
-                <Link className="big" to={to}>
+                <Link className="big" to={to} {...(hash === undefined ? {} : { hash })}>
                   {countText(count)}
                 </Link>
               )}

@@ -3,7 +3,13 @@ import type { ReactNode } from 'react';
 import type { Tone } from './balance.tsx';
 import { When } from './values.tsx';
 
-export type TimelineEntry = { at: string | null; title: ReactNode; more?: ReactNode; tone?: Tone };
+export type TimelineEntry = {
+  /** Null: not yet; missing: unknown. */
+  at?: string | null;
+  title: ReactNode;
+  more?: ReactNode;
+  tone?: Tone;
+};
 
 export function Timeline({ entries }: { entries: readonly TimelineEntry[] }) {
   return (
@@ -11,7 +17,7 @@ export function Timeline({ entries }: { entries: readonly TimelineEntry[] }) {
       {entries.map(({ at, title, more, tone = 'neutral' }, index) => (
         <li key={index} className={`d-${tone}`}>
           <b>{title}</b>
-          <When at={at} />
+          {at !== undefined && <When at={at} />}
           {more !== undefined && <span className="more">{more}</span>}
         </li>
       ))}

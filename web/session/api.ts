@@ -1,5 +1,5 @@
 /** The client of this page: calls with the session's cookie, for the entity that the page shows. */
-import { createClient, type Client, Refusal, type OperationName } from '../../api/client.ts';
+import { createClient, type Client, type ClientOptions, Refusal, type OperationName } from '../../api/client.ts';
 import type { CalledOperation } from '../../api/core/called-operation.ts';
 import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
 
@@ -20,7 +20,7 @@ export function onWait(listener: (ms: number) => void): () => void {
   return () => listeners.delete(listener);
 }
 
-export const api: Client = createClient({
+const OPTIONS: ClientOptions = {
   url: location.origin,
   looksOnce: true,
   headers: () => ({
@@ -28,7 +28,14 @@ export const api: Client = createClient({
     ...(shownEntity === null ? {} : { 'x-millrace-entity': shownEntity }),
   }),
   onWait: (ms) => listeners.forEach((listener) => listener(ms)),
-});
+};
+
+export const api: Client = createClient(OPTIONS);
+
+/** Makes a client whose requests go by `send`. */
+export function clientBy(send: NonNullable<ClientOptions['fetch']>): Client {
+  return createClient({ ...OPTIONS, fetch: send });
+}
 
 /** Marks a call that the person did not ask for: it keeps no session alive. */
 export const BACKGROUND = { headers: { 'x-millrace-background': '1' } } as const;
@@ -37,4 +44,15 @@ const OPERATIONS: ReadonlyMap<string, CalledOperation> = new Map(CALLED_OPERATIO
 
 export function operationOf(name: OperationName): CalledOperation {
   return OPERATIONS.get(name)!;
+}
+
+/** Returns the address of an operation that answers with a file, for a link: the browser streams it. */
+export function fileAddress(
+  name: OperationName,
+  params: Record<string, string> = {},
+  query: Record<string, string> = {},
+): string {
+  const path = operationOf(name).path.replaceAll(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key] ?? ''));
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? path : `${path}?${search}`;
 }

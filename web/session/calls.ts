@@ -15,8 +15,13 @@ type Calls = Pick<Client, OperationName>;
 export type InputOf<N extends OperationName> = Parameters<Calls[N]>[0];
 export type ResultOf<N extends OperationName> = Awaited<ReturnType<Calls[N]>>;
 
-const call = <N extends OperationName>(name: N, input: InputOf<N>, options: object): Promise<ResultOf<N>> =>
-  (api[name] as (input: InputOf<N>, options: object) => Promise<ResultOf<N>>)(input, options);
+const call = <N extends OperationName>(
+  name: N,
+  input: InputOf<N>,
+  options: object,
+  client: Client = api,
+): Promise<ResultOf<N>> =>
+  (client[name] as (input: InputOf<N>, options: object) => Promise<ResultOf<N>>)(input, options);
 
 export type ReadOptions<R> = {
   /** False: not yet. An audited look begins with a press, for example. */
@@ -55,19 +60,35 @@ function pollMs(sinceMs: number): number {
 }
 
 /** Reads a list page after page: `next` of a result is the address of the one after it. */
-export function useList<N extends OperationName>(name: N, input: InputOf<N>, options: { isWanted?: boolean } = {}) {
+export function useList<N extends OperationName>(
+  name: N,
+  input: InputOf<N>,
+  { isWanted = true, pollWhile }: ReadOptions<ResultOf<N>> = {},
+) {
   const { session } = useSession();
+  const { isAudited } = operationOf(name);
+  const since = useRef(Date.now());
+  const queryKey = [session.entity.identifier, name, input, 'pages'];
   return useInfiniteQuery<ResultOf<N>, Refusal, { pages: ResultOf<N>[] }, unknown[], string | null>({
-    queryKey: [session.entity.identifier, name, input, 'pages'],
+    queryKey,
     initialPageParam: null,
     queryFn: ({ pageParam, signal }) => {
       const { query = {}, ...rest } = (input ?? {}) as { query?: object };
       const more = pageParam === null ? {} : Object.fromEntries(new URL(pageParam).searchParams);
-      return call(name, { ...rest, query: { ...query, ...more } } as InputOf<N>, { signal });
+      const isKnown = pageParam === null && queries.getQueryData(queryKey) !== undefined;
+      return call(name, { ...rest, query: { ...query, ...more } } as InputOf<N>, {
+        signal,
+        ...(isKnown ? BACKGROUND : {}),
+      });
     },
     getNextPageParam: (last) => nextOf(last),
-    enabled: options.isWanted ?? true,
-    ...(operationOf(name).isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
+    enabled: isWanted,
+    ...(isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
+    // Beyond its first page a list rests: what is read must not move.
+    refetchInterval: ({ state: { data } }) =>
+      !isAudited && data?.pages.length === 1 && pollWhile?.(data.pages[0]!)
+        ? pollMs(Date.now() - since.current)
+        : false,
   });
 }
 
@@ -83,19 +104,24 @@ export type ActionOptions<N extends OperationName> = {
   /** Reads whose results this action changes. */
   changes?: readonly OperationName[];
   onDone?: (result: ResultOf<N>) => void;
+  /** Sends the call in the place of the page's own client. */
+  client?: Client;
+  /** Returns what ends a call early. */
+  signal?: () => AbortSignal;
 };
 
 /** Sends an action once: a repeat after a failure carries the same key, a changed input a new one. */
 export function useAction<N extends OperationName>(
   name: N,
-  { changes = [], onDone }: ActionOptions<N> = {},
+  { changes = [], onDone, client, signal }: ActionOptions<N> = {},
 ): UseMutationResult<ResultOf<N>, Refusal, InputOf<N>> {
   const sent = useRef<{ of: string; key: string }>(null);
   return useMutation<ResultOf<N>, Refusal, InputOf<N>>({
     mutationFn: (input) => {
       const of = JSON.stringify(input, (_, value: unknown) => sameAs(value));
       if (sent.current?.of !== of) sent.current = { of, key: crypto.randomUUID() };
-      return call(name, input, { idempotencyKey: sent.current.key });
+      const options = { idempotencyKey: sent.current.key, ...(signal ? { signal: signal() } : {}) };
+      return call(name, input, options, client);
     },
     async onSuccess(result) {
       sent.current = null;

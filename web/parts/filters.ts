@@ -1,0 +1,14 @@
+/** Filters in the address, so that a list can be shared and the way back leads to it. */
+import { useNavigate, useSearch } from '@tanstack/react-router';
+
+type Filters = Readonly<Record<string, string | undefined>>;
+
+/** Returns the filters of the address, and what changes some of them; undefined takes one away. */
+export function useFilters(): [filters: Filters, change: (changed: Filters) => void] {
+  const filters: Filters = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const change = (changed: Filters): void => {
+    void navigate({ to: '.', search: { ...filters, ...changed } as never, replace: true });
+  };
+  return [filters, change];
+}
