@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { RUN_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
-import { customerId, identifier, queryFlag } from '../core/input.ts';
+import { customerId, identifier, queryFlag, queryInteger } from '../core/input.ts';
 import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { SUSPICIOUS } from '../core/suspicious-ids.ts';
@@ -249,6 +249,13 @@ export const listSyncErrors = operation({
   ...ERRORS,
   path: `${ONE_RUN}/errors`,
   summary: 'List the failed and ignored records of a run',
+  description: 'The errors come in the order of the records: all of them, or with `limit` and `after` a page.',
+  query: ERRORS.query.extend({
+    limit: queryInteger({ min: 1, max: 10_000 }).optional().describe('Maximum number of errors; by default all'),
+    after: queryInteger({ min: 0, max: 999_999_999_999 })
+      .optional()
+      .describe('Only errors behind this `line`: for the next page, the `line` of the last error'),
+  }),
   audits: 'read sync_run',
   result: z.object({ errors: z.array(SyncError) }),
 });

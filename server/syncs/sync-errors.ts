@@ -68,6 +68,8 @@ type Query = {
   error_type?: StoredImportError['errorType'] | undefined;
   customer_id?: string | undefined;
   open: boolean;
+  after?: number | undefined;
+  limit?: number | undefined;
 };
 
 function errorsOf(
@@ -75,11 +77,8 @@ function errorsOf(
   { entityId, id }: SyncRun,
   query: Query,
 ): AsyncGenerator<StoredImportError> {
-  return streamImportErrors(db, entityId, id, {
-    errorType: query.error_type,
-    customerId: query.customer_id,
-    isOpen: query.open,
-  });
+  const filter = { errorType: query.error_type, customerId: query.customer_id, isOpen: query.open };
+  return streamImportErrors(db, entityId, id, filter, query);
 }
 
 function readableRun(

@@ -45,6 +45,7 @@ describe('errors of a run', () => {
     ]);
     expect(await lines('error_type=UNDEFINED_ATTRIBUTE')).toEqual([2]);
     expect(await lines(`customer_id=${one}`)).toEqual([1]);
+    expect([await lines('limit=2'), await lines('limit=2&after=2'), await lines('after=3')]).toEqual([[1, 2], [3], []]);
     const again = await endedRun(id, { cause: 'redrive', rootId: run.id });
     await write(store.db, (tx) =>
       updateErrorsRedriven(tx, world.entity.id, run.id, [{ line: 1, column: 0 }], again.id),
