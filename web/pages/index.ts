@@ -1,8 +1,17 @@
 /** All pages, in the order of the menu. */
 import { accountPages } from './accounts/index.ts';
+import { attributePages } from './attributes/index.ts';
 import { homePages } from './core/index.ts';
 import { feedPages } from './feed/index.ts';
 import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
+import { syncPages } from './syncs/index.ts';
 
-export const PAGES: readonly Page[] = [...homePages, ...importPages, ...feedPages, ...accountPages];
+export const PAGES: readonly Page[] = [
+  ...homePages,
+  ...importPages,
+  ...feedPages,
+  ...syncPages,
+  ...attributePages,
+  ...accountPages,
+];

@@ -1,11 +1,9 @@
-/** A button of an action that can't be undone: it asks first, in a dialog. */
-import { type ReactNode, useId, useRef, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { OperationName, Refusal } from '../session/api.ts';
 import { ActionButton } from './button.tsx';
-import { Refused } from './refusal.tsx';
+import { Confirm } from './dialog.tsx';
 
-type Sent = { isPending: boolean; error: Refusal | null; reset: () => void };
-
+/** A button of an action that can't be undone, or that others feel: it asks first. */
 export function ConfirmButton({
   operation,
   children,
@@ -22,63 +20,39 @@ export function ConfirmButton({
   title: string;
   /** The consequence. */
   says: ReactNode;
-  /** The word on the button that does it. */
+  /** The words on the button that does it. */
   yes: string;
   /** A text that the person must type first, such as the name of the object. */
   typed?: string;
-  sent: Sent;
+  sent: { isPending: boolean; error: Refusal | null; reset: () => void };
   onYes: (options: { onSuccess: () => void }) => void;
 }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const [text, setText] = useState('');
-  const [titleId, fieldId] = [useId(), useId()];
-  const close = (): void => dialog.current?.close();
-  const open = (): void => {
-    setText('');
-    sent.reset();
-    dialog.current?.showModal();
-  };
-  const isReady = typed === undefined || text.trim() === typed;
+  const [isOpen, setOpen] = useState(false);
+  const close = (): void => setOpen(false);
   return (
     <>
-      <ActionButton operation={operation} onPress={open} kind="danger">
+      <ActionButton
+        operation={operation}
+        kind="danger"
+        onPress={() => {
+          sent.reset();
+          setOpen(true);
+        }}
+      >
         {children}
       </ActionButton>
-      <dialog ref={dialog} aria-labelledby={titleId}>
-        <form
-          className="body"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (isReady) onYes({ onSuccess: close });
-          }}
-        >
-          <h2 id={titleId}>{title}</h2>
-          <div className="second">{says}</div>
-          {typed !== undefined && (
-            <div className="field">
-              <label htmlFor={fieldId}>
-                Type <b>{typed}</b>
-              </label>
-              <input
-                className="input"
-                id={fieldId}
-                value={text}
-                onChange={({ target }) => setText(target.value)}
-                autoComplete="off"
-              />
-            </div>
-          )}
-          {sent.error && <Refused refusal={sent.error} />}
-          <div className="controls">
-            <button type="button" className="btn" onClick={close}>
-              Leave it
-            </button>
-            <button type="submit" className="btn danger" disabled={!isReady || sent.isPending}>
-              {yes}
-            </button>
-          </div>
-        </form>
-      </dialog>
+      {isOpen && (
+        <Confirm
+          title={title}
+          says={says}
+          action={yes}
+          {...(typed === undefined ? {} : { word: typed })}
+          isBusy={sent.isPending}
+          refusal={sent.error}
+          onConfirm={() => onYes({ onSuccess: close })}
+          onClose={close}
+        />
+      )}
     </>
   );
 }

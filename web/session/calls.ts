@@ -28,13 +28,15 @@ export type ReadOptions<R> = {
   isWanted?: boolean;
   /** Asks again, by and by more rarely, for as long as this is true of the result. Not for audited looks. */
   pollWhile?: (result: R) => boolean;
+  /** The result holds a secret: it goes with the part that shows it. */
+  isForgotten?: boolean;
 };
 
 /** Reads an operation's result. An audited look is never repeated by itself. */
 export function useRead<N extends OperationName>(
   name: N,
   input: InputOf<N>,
-  { isWanted = true, pollWhile }: ReadOptions<ResultOf<N>> = {},
+  { isWanted = true, pollWhile, isForgotten = false }: ReadOptions<ResultOf<N>> = {},
 ): UseQueryResult<ResultOf<N>, Refusal> {
   const { session } = useSession();
   const { isAudited } = operationOf(name);
@@ -46,7 +48,7 @@ export function useRead<N extends OperationName>(
     queryFn: ({ signal }) =>
       call(name, input, { signal, ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND) }),
     enabled: isWanted,
-    placeholderData: keepPreviousData,
+    ...(isForgotten ? { gcTime: 0 } : { placeholderData: keepPreviousData }),
     ...(isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
     refetchInterval: ({ state: { data } }) =>
       !isAudited && data !== undefined && pollWhile?.(data) ? pollMs(Date.now() - since.current) : false,

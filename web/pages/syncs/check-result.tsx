@@ -1,0 +1,23 @@
+import type { ConnectionCheck } from '../../../api/client.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { When } from '../../parts/values.tsx';
+
+/** Says whether a connection worked when it was checked, or what the outside system said. */
+export function CheckResult({ check, at }: { check: ConnectionCheck; at?: number }) {
+  const { ok, message, status, retry_after } = check;
+  return (
+    <p className={`note ${ok ? 'good' : 'bad'}`} role="status">
+      <Icon name={ok ? 'check' : 'crash'} />
+      <span>
+        <b>{ok ? 'It works.' : message}</b> {!ok && <code>{status}</code>}
+        {retry_after !== undefined && ` Wait ${retry_after} s before the next try.`}
+        {at !== undefined && (
+          <>
+            {' '}
+            Checked <When at={at} />.
+          </>
+        )}
+      </span>
+    </p>
+  );
+}
