@@ -26,6 +26,14 @@ export const syncPages = [
     load: () => import('./run.tsx').then(({ RunPage }) => RunPage),
   }),
   page({
+    path: '/sync-runs/$run',
+    title: 'Run of a sync',
+    question: 'Which records failed?',
+    needs: ['findSyncRun'],
+    idPrefix: 'run_',
+    load: () => import('./find-run.tsx').then(({ FindRun }) => FindRun),
+  }),
+  page({
     path: '/connections',
     title: 'Connections',
     question: 'Does it work?',

@@ -7,7 +7,7 @@ import { Audited } from '../../parts/audited.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
-import { Toggles } from '../../parts/toggles.tsx';
+import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { Count, countText } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
 import { operationOf } from '../../session/api.ts';
@@ -62,21 +62,23 @@ export function RunErrors({ run, params }: { run: SyncRun; params: RunParams }) 
   const [errorType] = types.map(([name]) => name as ErrorType).filter((name) => name === type);
   return (
     <Panel title={`Records that failed or were ignored: ${countText(count)}`} end={<FileLink params={params} />}>
-      <Toggles
-        name="type"
-        label="Type of the problem"
-        value={errorType ?? 'all'}
-        options={[{ value: 'all', count }, ...types.map(([value, of]) => ({ value, count: of }))]}
-      />
-      <Toggles
-        name="show"
-        label="Settled ones, too"
-        value={show}
-        options={[
-          { value: 'open', title: 'Open', ...(run.open === null ? {} : { count: run.open }) },
-          { value: 'settled', title: 'With those that are settled' },
-        ]}
-      />
+      <div className="body">
+        <FilterToggles
+          name="type"
+          label="Type of the problem"
+          value={errorType ?? 'all'}
+          options={[{ value: 'all', count }, ...types.map(([value, of]) => ({ value, count: of }))]}
+        />
+        <FilterToggles
+          name="show"
+          label="Settled ones, too"
+          value={show}
+          options={[
+            { value: 'open', title: 'Open', ...(run.open === null ? {} : { count: run.open }) },
+            { value: 'settled', title: 'With those that are settled' },
+          ]}
+        />
+      </div>
       <Audited operation="listSyncErrors" what="these records">
         {() => (
           <ErrorPages

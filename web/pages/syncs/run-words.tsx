@@ -23,7 +23,7 @@ function stateText({ state, records, dry_run, stage, fault }: Shown): string {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-function toneOf({ state, records, fault }: Shown): Tone {
+export function toneOf({ state, records, fault }: Shown): Tone {
   if (state === 'failed') return 'bad';
   if (state === 'finished') return records.failed > 0 ? 'warn' : 'ok';
   if (state === 'canceled') return 'neutral';
@@ -45,7 +45,7 @@ export function partsOf({ records: { written, unchanged, ignored, failed }, dry_
   return [
     { label: dry_run ? 'would be written' : 'written', count: written, tone: 'ok' },
     { label: 'unchanged', count: unchanged, tone: 'neutral' },
-    { label: 'ignored: no such attribute', count: ignored, tone: 'warn' },
+    { label: 'ignored', count: ignored, tone: 'warn' },
     { label: 'failed', count: failed, tone: 'bad' },
   ];
 }

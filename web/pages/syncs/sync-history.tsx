@@ -32,7 +32,7 @@ export function History({ sync, newest }: { sync: Sync; newest: Newest | undefin
           rows={entries}
           keyOf={({ kind, run }) => `${kind} ${run.run_id}`}
           empty={<Empty says="No run yet. Runs stay here for 30 days." />}
-          {...(isMore ? { more: older } : {})}
+          {...(isMore ? { more: { ...older, isPending: false } } : {})}
         />
         {!isMore && newest.total_items > newest.items.length && (
           <footer>

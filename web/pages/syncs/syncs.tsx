@@ -5,7 +5,7 @@ import { AsCommand } from '../../parts/as-command.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
-import { Toggles } from '../../parts/toggles.tsx';
+import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { Count, When } from '../../parts/values.tsx';
 import { useList } from '../../session/calls.ts';
 import { endText, scheduleText } from './run-words.tsx';
@@ -39,17 +39,19 @@ export function Syncs() {
   return (
     <>
       <Head title="Syncs" facts={<span>Each copies a stream of a connection, again and again.</span>} />
-      <Panel title="Syncs">
+      <Panel title="All syncs">
         {syncs.length > 0 && (
-          <Toggles
-            name="state"
-            label="State"
-            value={state}
-            options={(['all', 'active', 'failing', 'paused'] as const).map((each) => ({
-              value: each,
-              count: syncs.filter((sync) => each === 'all' || stateOf(sync) === each).length,
-            }))}
-          />
+          <div className="body">
+            <FilterToggles
+              name="state"
+              label="State"
+              value={state}
+              options={(['all', 'active', 'failing', 'paused'] as const).map((each) => ({
+                value: each,
+                count: syncs.filter((sync) => each === 'all' || stateOf(sync) === each).length,
+              }))}
+            />
+          </div>
         )}
         <DataTable
           caption="Syncs"
