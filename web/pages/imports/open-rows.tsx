@@ -18,7 +18,7 @@ import { hasEnded, rowsText } from './import-state.tsx';
 import { SentRows } from './sent-rows.tsx';
 
 /** Rows of the grid at once; more of them are corrected sooner in the error file. */
-const GRID_ROWS = 200;
+const GRID_ROWS = 100;
 
 export function OpenRows({ job }: { job: ImportProgress }) {
   const [filters, change] = useFilters();
@@ -32,14 +32,6 @@ export function OpenRows({ job }: { job: ImportProgress }) {
           <>
             Open rows <Chip tone={rows.open === 0 ? 'ok' : 'bad'}>{countText(rows.open)}</Chip>
           </>
-        }
-        end={
-          rows.open > 0 && (
-            <span className="small second audit">
-              <Icon name="eye" />
-              Reading these rows is written into the audit log
-            </span>
-          )
         }
       >
         {rows.open === 0 ? (
@@ -256,7 +248,7 @@ function Pages({
     <footer>
       {first && last && (
         <span>
-          Lines {first.line} to {last.line}
+          Lines {first.line} to {last.line}. Each look is written into the audit log.
         </span>
       )}
       {after >= 0 && (

@@ -103,7 +103,7 @@ function Actions({ job }: { job: ImportProgress }) {
       {rows.open > 0 && hasEnded(job) && !job.dry_run && (
         <Link className="btn" to="/imports/new" search={{ redrive_of: id } as never}>
           <Icon name="import" />
-          Send it corrected
+          Send corrected file
         </Link>
       )}
       {!hasEnded(job) && (
