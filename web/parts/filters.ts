@@ -8,7 +8,7 @@ export function useFilters(): [filters: Filters, change: (changed: Filters) => v
   const filters: Filters = useSearch({ strict: false });
   const navigate = useNavigate();
   const change = (changed: Filters): void => {
-    void navigate({ to: '.', search: { ...filters, ...changed } as never, replace: true });
+    void navigate({ to: '.', search: { ...filters, ...changed } as never, replace: true, resetScroll: false });
   };
   return [filters, change];
 }

@@ -2,6 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ImportSummary } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
+import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -57,14 +58,7 @@ export function ImportList() {
           onChange={(list) => change({ list: list === 'imports' ? undefined : list, show: undefined })}
         />
         <SorFilter value={filters['sor']} onChange={(sor) => change({ sor })} />
-        {!isFeeds && (
-          <Toggles
-            label="State"
-            choices={FILTER_CHOICES}
-            value={show}
-            onChange={(shown) => change({ show: shown === 'all' ? undefined : shown })}
-          />
-        )}
+        {!isFeeds && <FilterToggles name="show" label="State" options={FILTER_CHOICES} value={show} />}
       </div>
       {isFeeds ? (
         <FeedList

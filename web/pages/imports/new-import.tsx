@@ -10,6 +10,7 @@ import { useFilters } from '../../parts/filters.ts';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
+import { Progress } from '../../parts/progress.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { Toggles } from '../../parts/toggles.tsx';
 import { bytesText, countText } from '../../parts/values.tsx';
@@ -219,13 +220,16 @@ function Send({ body, file, isReady, parent }: SendProps) {
       {action.isPending && sent && (
         <Panel title="Sending">
           <div className="body">
-            <progress max={Math.max(sent.of, 1)} value={sent.bytes} aria-label="Sent of the file" />
-            <p className="second">
-              {bytesText(sent.bytes)} of {bytesText(sent.of)} sent.{' '}
-              <button type="button" className="link" onClick={cancel}>
+            <Progress
+              share={sent.bytes / Math.max(sent.of, 1)}
+              label="Sent"
+              note={`${bytesText(sent.bytes)} of ${bytesText(sent.of)}`}
+            />
+            <div>
+              <button type="button" className="btn" onClick={cancel}>
                 Stop sending
               </button>
-            </p>
+            </div>
           </div>
         </Panel>
       )}

@@ -5,12 +5,12 @@ import type { ImportProgress } from '../../../api/client.ts';
 import { Audited } from '../../parts/audited.tsx';
 import { ActionButton } from '../../parts/button.tsx';
 import { ErrorGrid, type GridRow } from '../../parts/error-grid.tsx';
+import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { Chip } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { Refused as RefusedNote } from '../../parts/refusal.tsx';
-import { Toggles } from '../../parts/toggles.tsx';
 import { countText } from '../../parts/values.tsx';
 import { type ResultOf, useAction, useRead } from '../../session/calls.ts';
 import { columnsOf, correctedFile, type Refused, refusedOf, sharedMistakes, wrongCell } from './corrections.ts';
@@ -21,7 +21,7 @@ import { SentRows } from './sent-rows.tsx';
 const GRID_ROWS = 100;
 
 export function OpenRows({ job }: { job: ImportProgress }) {
-  const [filters, change] = useFilters();
+  const [filters] = useFilters();
   const { open_by_type: byType, rows } = job;
   const types = Object.entries(byType).toSorted(([, one], [, other]) => other - one);
   const type = types.find(([name]) => name === filters['type'])?.[0] ?? 'all';
@@ -39,18 +39,14 @@ export function OpenRows({ job }: { job: ImportProgress }) {
         ) : (
           <>
             <div className="body filters-body">
-              <Toggles
+              <FilterToggles
+                name="type"
                 label="Type of error"
-                choices={[['all', rows.open] as const, ...types].map(([value, count]) => ({
-                  value,
-                  title: (
-                    <>
-                      {value === 'all' ? 'All' : value} <b>{countText(count)}</b>
-                    </>
-                  ),
-                }))}
                 value={type}
-                onChange={(shown) => change({ type: shown === 'all' ? undefined : shown })}
+                options={[
+                  { value: 'all', title: 'All', count: rows.open },
+                  ...types.map(([value, count]) => ({ value, count })),
+                ]}
               />
             </div>
             <Audited operation="listImportErrors" what="these rows">

@@ -1,14 +1,14 @@
 /** One import: whether every row arrived, what is open, and what happened. */
 import { Link, useParams } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { ImportProgress } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Balance } from '../../parts/balance.tsx';
-import { ActionButton } from '../../parts/button.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { ConfirmButton } from '../../parts/confirm.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
+import { Progress } from '../../parts/progress.tsx';
 import { bytesText, countText, durationText, When } from '../../parts/values.tsx';
 import { fileAddress } from '../../session/api.ts';
 import { useAction, useRead } from '../../session/calls.ts';
@@ -85,7 +85,6 @@ function Import({ job }: { job: ImportProgress }) {
 
 function Actions({ job }: { job: ImportProgress }) {
   const { import_id: id, rows } = job;
-  const [isAsking, setAsking] = useState(false);
   const cancel = useAction('cancelImport', { changes: ['viewImport', 'listImportSummaries'] });
   return (
     <>
@@ -107,20 +106,16 @@ function Actions({ job }: { job: ImportProgress }) {
         </Link>
       )}
       {!hasEnded(job) && (
-        <ActionButton operation="cancelImport" kind="danger" isBusy={cancel.isPending} onPress={() => setAsking(true)}>
-          Cancel the import
-        </ActionButton>
-      )}
-      {isAsking && (
-        <Confirm
+        <ConfirmButton
+          operation="cancelImport"
           title="Cancel this import?"
-          says={`The ${rowsText(job.rows.ok)} that came in stay. The rows after them are not read, and the stored file is deleted.`}
-          action="Cancel the import"
-          isBusy={cancel.isPending}
-          refusal={cancel.error}
-          onClose={() => setAsking(false)}
-          onConfirm={() => cancel.mutate({ params: { import_id: id } }, { onSuccess: () => setAsking(false) })}
-        />
+          says={`The ${rowsText(rows.ok)} that came in stay. The rows after them are not read, and the stored file is deleted.`}
+          yes="Cancel the import"
+          sent={cancel}
+          onYes={(options) => cancel.mutate({ params: { import_id: id } }, options)}
+        >
+          Cancel the import
+        </ConfirmButton>
       )}
     </>
   );
@@ -221,14 +216,17 @@ function Running({ job }: { job: ImportProgress }) {
             {fetch !== null && fetch.tries > 1 && `, try ${fetch.tries}`}.{fetch?.fault && ` ${fetch.fault}`}
           </p>
         ) : (
-          <>
-            <progress max={Math.max(size, 1)} value={read} aria-label="Read of the file" />
-            <p className="second">
-              {bytesText(read)} of {bytesText(size)} read
-              {rate !== null && `, ${countText(Math.round(rate))} rows a second`}
-              {end !== null && `, about ${durationText(Math.max(0, Date.parse(end) - Date.now()))} left`}.
-            </p>
-          </>
+          <Progress
+            share={Math.min(1, read / Math.max(size, 1))}
+            label="Read"
+            note={
+              <>
+                {bytesText(read)} of {bytesText(size)}
+                {rate !== null && `, ${countText(Math.round(rate))} rows a second`}
+                {end !== null && `, about ${durationText(Math.max(0, Date.parse(end) - Date.now()))} left`}
+              </>
+            }
+          />
         )}
       </div>
     </Panel>
