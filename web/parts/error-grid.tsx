@@ -122,6 +122,7 @@ function Cell({
         autoComplete="off"
         aria-label={`${name}, line ${line}`}
         data-cell={index}
+        title={text}
         onKeyDown={moveByKey}
         onPaste={(event) => pasteAsOne(event)}
         onChange={({ target }) => onChange(id, index, asBefore(before, target.value))}

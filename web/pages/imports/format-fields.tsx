@@ -120,7 +120,8 @@ const HEADER_BYTES = 64 * 1024;
 async function headerOf(file: File, set: Format['delimiter']): Promise<string[]> {
   const text = (await file.slice(0, HEADER_BYTES).text()).replace(/^\u{feff}/u, '');
   const [line = ''] = text.split(/\r?\n/, 1);
-  if (/[\0-\x08\u{fffd}]/u.test(line)) return [];
+  // A compressed file, or a workbook.
+  if (Array.from(line).some((each) => each < '\t' || each === '\u{fffd}')) return [];
   const counts = DELIMITERS.map((each) => [each, line.split(each).length] as const);
   const delimiter = set ?? counts.toSorted(([, one], [, other]) => other - one)[0]![0];
   return line.split(delimiter).map((name) => name.trim().replace(/^"(.*)"$/, '$1'));
