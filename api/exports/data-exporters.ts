@@ -181,6 +181,16 @@ export const ListedDataExporter = z
     exported_data: z.array(z.string()),
     initial_run_at: instant.describe('When the first successful run began'),
     last_run_at: instant.describe('When the last successful run began'),
+    exported_until: instant.describe('Start of the next export; null before the first successful run'),
+    next_run_at: instant.describe('When the next daily run is due; null if the exporter is not active, or paused'),
+    missing_window: z
+      .object({ start: instant.describe('Null: from the first data on'), end: z.iso.datetime() })
+      .nullable()
+      .describe('Due an hour ago or more, and not exported yet; null if there is none'),
+    time_zone: z.string().describe('Time zone of the entity: a window of a daily run ends with one of its midnights'),
+    failures: z.int().describe('Number of scheduled runs that failed since the last success'),
+    paused_at: instant.describe('When failures paused its daily runs; to resume them, activate the exporter'),
+    paused_reason: z.string().nullable(),
     sors: z.array(z.object({ name: z.string(), identifier: z.string(), type: z.enum(['app', 'custom', 'global']) })),
   })
   .meta({ id: 'ListedDataExporter' });
@@ -214,12 +224,8 @@ export const DataExporter = ListedDataExporter.extend({
   include_headers: z.boolean(),
   part_bytes: z.int().describe('Size of a file before compression, in bytes'),
   export_since: instant.describe('Start of the first export; null: it exports all data'),
-  exported_until: instant.describe('Start of the next export; null before the first successful run'),
   notify_emails: z.array(z.string()),
   notify_connections: z.array(z.string()),
-  failures: z.int().describe('Number of scheduled runs that failed since the last success'),
-  paused_at: instant.describe('When failures paused its daily runs; to resume them, activate the exporter'),
-  paused_reason: z.string().nullable(),
   created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),

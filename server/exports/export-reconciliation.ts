@@ -4,8 +4,6 @@ import * as api from '../../api/exports/export-reconciliation.ts';
 import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { verifyDocument } from '../../domain/core/signed-document.ts';
-import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
-import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -31,7 +29,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
-import { knownExporter } from './exporter-record.ts';
+import { knownExporter, missingWindow } from './exporter-record.ts';
 
 const viewReconciliation = route(
   api.reconcileExports,
@@ -80,11 +78,12 @@ async function showWindows(
 
 /** Returns the gap behind all exported windows that was due by now. */
 async function missingAtEnd(db: Queryable, exporter: DataExporter, { from, to }: WindowRange): Promise<Shown[]> {
-  const { entityId, id, exportedUntil, exportsSince, paused } = exporter;
-  const due = dueUntil(exporter, await findEntityZone(db, entityId), new Date());
-  const start = exportedUntil ?? exportsSince;
-  if (!due || (start && start >= due) || (from && from >= due) || (to && start && to <= start)) return [];
-  return [showMissing(start, due, await findRunBehind(db, entityId, id, start), paused && paused.reason)];
+  const { entityId, id, paused } = exporter;
+  const missing = missingWindow(exporter, await findEntityZone(db, entityId), new Date());
+  if (!missing) return [];
+  const { start, end } = missing;
+  if ((from && from >= end) || (to && start && to <= start)) return [];
+  return [showMissing(start, end, await findRunBehind(db, entityId, id, start), paused && paused.reason)];
 }
 
 /** Returns findings by the runs' ids. Refuses in the bucket's words. */
@@ -132,17 +131,6 @@ async function verifyRuns(
   for (const run of runs) manifests.set(run.id, await checkManifest(bucket, secrets, run));
   const states = await verifyFiles(bucket, files);
   return new Map([...manifests].map(([id, manifest]) => [id, { files: states, manifest }]));
-}
-
-/** Time that a due run may take, with its wait for writers. */
-const GRACE_MS = HOUR_MS;
-
-/** Returns the end of the windows due an hour ago; null if none was due since the exporter last changed. */
-function dueUntil({ identifier, active, updatedAt }: DataExporter, zone: string, now: Date): Date | null {
-  if (!active) return null;
-  const past = new Date(now.getTime() - GRACE_MS);
-  const due = latestDue(exportSchedule(identifier, zone), new Date(past.getTime() - 2 * DAY_MS), past);
-  return due > updatedAt ? lastMidnight(zone, due) : null;
 }
 
 const listTheLists = route(

@@ -1,6 +1,10 @@
 /** Exporters as the API shows them. */
 import type * as api from '../../api/exports/data-exporters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
+import { nextRuns } from '../../domain/syncs/sync-schedule.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
+import { findEntityZone } from '../../store/accounts/entities.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import { listSorNames, type SorType } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -26,17 +30,57 @@ export async function listedExporters(
 ): Promise<api.ListedDataExporter[]> {
   const apps = await listAppsById(db, entityId, [...new Set(exporters.flatMap(({ appIds }) => appIds))]);
   const sors = await listSorNames(db, entityId, [...new Set(exporters.flatMap(({ sorIds }) => sorIds))]);
-  return exporters.map((exporter) => showListed(exporter, apps, sors));
+  const zone = await findEntityZone(db, entityId);
+  const now = new Date();
+  return exporters.map((exporter) => ({
+    ...showListed(exporter, apps, sors),
+    ...showSchedule(exporter, zone, now),
+  }));
+}
+
+/** Time that a due run may take, with its wait for writers. */
+const GRACE_MS = HOUR_MS;
+
+/** Returns the window that was due by now and is not exported; null if there is none. */
+export function missingWindow(
+  { identifier, active, updatedAt, exportedUntil, exportsSince }: DataExporter,
+  zone: string,
+  now: Date,
+): { start: Date | null; end: Date } | null {
+  if (!active) return null;
+  const past = new Date(now.getTime() - GRACE_MS);
+  const due = latestDue(exportSchedule(identifier, zone), new Date(past.getTime() - 2 * DAY_MS), past);
+  if (due <= updatedAt) return null;
+  const [start, end] = [exportedUntil ?? exportsSince, lastMidnight(zone, due)];
+  return start && start >= end ? null : { start, end };
+}
+
+function showSchedule(exporter: DataExporter, zone: string, now: Date) {
+  const { identifier, active, exportedUntil, failures, paused } = exporter;
+  const next = active && !paused ? nextRuns(exportSchedule(identifier, zone), now, 1)[0]! : null;
+  const missing = missingWindow(exporter, zone, now);
+  return {
+    exported_until: exportedUntil && wholeSeconds(exportedUntil),
+    next_run_at: next && wholeSeconds(next),
+    missing_window: missing && {
+      start: missing.start && wholeSeconds(missing.start),
+      end: wholeSeconds(missing.end),
+    },
+    time_zone: zone,
+    failures,
+    paused_at: paused && wholeSeconds(paused.at),
+    paused_reason: paused?.reason ?? null,
+  };
 }
 
 export async function showExporter(db: Queryable, exporter: DataExporter): Promise<api.DataExporter> {
   const { entityId } = exporter;
   const [listed] = await listedExporters(db, entityId, [exporter]);
   const exports = await listRecentExports(db, entityId, exporter.id);
-  return { ...listed!, ...showSettings(exporter), ...showState(exporter), exports: showExports(exports) };
+  return { ...listed!, ...showSettings(exporter), ...showOrigin(exporter), exports: showExports(exports) };
 }
 
-function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<number, Sor>): api.ListedDataExporter {
+function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<number, Sor>) {
   const { identifier, name, type, active, subfolder, bucketName, region, exportedData, initialRunAt, lastRunAt } =
     exporter;
   return {
@@ -73,16 +117,8 @@ function showSettings(exporter: DataExporter) {
   };
 }
 
-function showState({ exportedUntil, failures, paused, createdBy, createdAt, updatedAt }: DataExporter) {
-  return {
-    exported_until: exportedUntil && wholeSeconds(exportedUntil),
-    failures,
-    paused_at: paused && wholeSeconds(paused.at),
-    paused_reason: paused?.reason ?? null,
-    created_by: createdBy,
-    created_at: wholeSeconds(createdAt),
-    updated_at: wholeSeconds(updatedAt),
-  };
+function showOrigin({ createdBy, createdAt, updatedAt }: DataExporter) {
+  return { created_by: createdBy, created_at: wholeSeconds(createdAt), updated_at: wholeSeconds(updatedAt) };
 }
 
 function showApp({ name, identifier, packageName, appType }: App) {

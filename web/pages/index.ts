@@ -2,6 +2,7 @@
 import { accountPages } from './accounts/index.ts';
 import { attributePages } from './attributes/index.ts';
 import { homePages } from './core/index.ts';
+import { exportPages } from './exports/index.ts';
 import { feedPages } from './feed/index.ts';
 import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
@@ -13,5 +14,6 @@ export const PAGES: readonly Page[] = [
   ...feedPages,
   ...syncPages,
   ...attributePages,
+  ...exportPages,
   ...accountPages,
 ];

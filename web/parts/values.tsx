@@ -77,15 +77,15 @@ function agoText(ms: number): string {
   return `${span} ${unit}`;
 }
 
-/** Shows an id whole, and copies it on a press. */
-export function Id({ value }: { value: string }) {
+/** Shows an id whole, or the ends of a hash, and copies all of it on a press. */
+export function Id({ value, isShort = false }: { value: string; isShort?: boolean }) {
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {
     void navigator.clipboard.writeText(value).then(() => setCopied(true));
   };
   return (
     <span className="id">
-      <code>{value}</code>
+      <code title={isShort ? value : undefined}>{isShort ? `${value.slice(0, 6)}…${value.slice(-4)}` : value}</code>
       <button type="button" className="copy" aria-label={`Copy ${value}`} onClick={copy}>
         <Icon name={isCopied ? 'check' : 'copy'} />
       </button>

@@ -62,6 +62,13 @@ describe('a data exporter', () => {
       exported_data: everything().exported_data,
       initial_run_at: null,
       last_run_at: null,
+      exported_until: null,
+      next_run_at: null,
+      missing_window: null,
+      time_zone: 'Europe/Paris',
+      failures: 0,
+      paused_at: null,
+      paused_reason: null,
       sors: [{ name: 'CRM', identifier: world.sor.identifier, type: 'custom' }],
     };
     expect(resultOf(made)).toEqual({
@@ -78,15 +85,11 @@ describe('a data exporter', () => {
       include_headers: true,
       part_bytes: 2 * MIB,
       export_since: '2026-01-31T11:30:00Z',
-      exported_until: null,
       notify_emails: ['data@example.com'],
       notify_connections: [],
       server_side_encryption: 'aws:kms',
       kms_key_id: 'alias/exports',
       content_md5: true,
-      failures: 0,
-      paused_at: null,
-      paused_reason: null,
       created_by: { id: world.user.id, uid: world.user.uid },
       created_at: expect.stringMatching(/^\S+:\d\dZ$/) as string,
       updated_at: expect.stringMatching(/^\S+:\d\dZ$/) as string,
@@ -95,6 +98,23 @@ describe('a data exporter', () => {
     expect(await view(identifier)).toEqual(made.body.result);
     const found = (await list()).find((one: { identifier: string }) => one.identifier === identifier);
     expect(found).toEqual(listed);
+  });
+
+  test('is listed with its next run and what is missing, while it is active and not paused', async () => {
+    const id = await createdId({ export_since: '2026-01-31' });
+    const listed = async () => (await list()).find((one: { identifier: string }) => one.identifier === id);
+    const change = (columns: string) =>
+      store.db.query(`UPDATE data_exporters SET ${columns} WHERE identifier = $1`, [id]);
+    await change("active = true, updated_at = now() - interval '3 days'");
+    const { next_run_at, missing_window } = await listed();
+    expect(new Date(next_run_at).getTime()).toBeGreaterThan(Date.now());
+    expect(new Date(next_run_at).getTime()).toBeLessThan(Date.now() + 25 * 3_600_000);
+    expect(missing_window.start).toBe('2026-01-30T23:00:00Z');
+    expect(new Date(missing_window.end).getTime()).toBeLessThan(Date.now());
+    await change('exported_until = now()');
+    expect(await listed()).toMatchObject({ missing_window: null, exported_until: expect.any(String) as string });
+    await change("paused_at = now(), paused_reason = 'NoSuchBucket', failures = 3");
+    expect(await listed()).toMatchObject({ next_run_at: null, paused_reason: 'NoSuchBucket', failures: 3 });
   });
 
   test('has defaults for all that it can do without', async () => {

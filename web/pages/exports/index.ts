@@ -1,0 +1,21 @@
+import { page } from '../page.ts';
+
+export const exportPages = [
+  page({
+    path: '/exports',
+    title: 'Exports',
+    question: 'Does each exporter run, and what is missing?',
+    needs: ['listDataExporters'],
+    menu: { group: 'Data out', icon: 'export' },
+    key: 'e',
+    load: () => import('./exporters.tsx').then(({ Exporters }) => Exporters),
+  }),
+  page({
+    path: '/exports/$id',
+    title: 'Exporter',
+    question: 'Is each day there, whole?',
+    needs: ['viewDataExporter', 'reconcileExports'],
+    idPrefix: 'exp_',
+    load: () => import('./exporter.tsx').then(({ Exporter }) => Exporter),
+  }),
+];
