@@ -1,4 +1,5 @@
 /** A day of an exporter: each of its windows with the balance of its rows, its manifest and its files. */
+import { useEffect, useRef } from 'react';
 import type { ReconciledFile, ReconciledWindow } from '../../../api/client.ts';
 import { Balance, type Tone } from '../../parts/balance.tsx';
 import { dayText } from '../../parts/calendar.tsx';
@@ -22,7 +23,10 @@ export function DayDetail({
   windows: readonly ReconciledWindow[];
   onClose: () => void;
 }) {
+  const detail = useRef<HTMLDivElement>(null);
+  useEffect(() => detail.current?.scrollIntoView({ block: 'nearest' }), [day]);
   return (
+    <div ref={detail}>
     <Panel
       title={dayText(day)}
       end={
@@ -37,6 +41,7 @@ export function DayDetail({
         <OneWindow key={keyOf(window)} id={id} window={window} />
       ))}
     </Panel>
+    </div>
   );
 }
 
@@ -84,20 +89,29 @@ function OneWindow({ id, window }: { id: string; window: ReconciledWindow }) {
   );
 }
 
-/** Shows where the rows of the window are, if its late rows are counted. */
-function Rows({ window: { types } }: { window: ReconciledWindow }) {
-  if (types.some(({ late }) => late === null)) return null;
-  const written = types.reduce((sum, type) => sum + type.written, 0);
+const TONES = ['accent', 'info', 'ok', 'neutral'] as const;
+
+/** Shows what the rows of the window are, with those that are in no file. */
+function Rows({ window: { rows, types } }: { window: ReconciledWindow }) {
   const late = types.reduce((sum, type) => sum + (type.late ?? 0), 0);
+  const isCounted = types.every((type) => type.late !== null);
+  const parts = types.map(({ type, written }, index) => ({
+    label: type,
+    count: written,
+    tone: TONES[index % TONES.length]!,
+  }));
   return (
     <Balance
-      total={written + late}
+      total={rows + late}
       what="rows of this window"
-      parts={[
-        { label: 'in its files', count: written, tone: 'ok' },
-        { label: 'late, in no file', count: late, tone: 'warn' },
-      ]}
-      note={late > 0 ? 'Export the window again to have the late rows in its files.' : undefined}
+      parts={[...parts, ...(late > 0 ? [{ label: 'late, in no file', count: late, tone: 'warn' as const }] : [])]}
+      note={
+        late > 0
+          ? 'Export the window again to have the late rows in its files.'
+          : isCounted
+            ? 'No row came late.'
+            : 'The next run counts rows that came late.'
+      }
     />
   );
 }

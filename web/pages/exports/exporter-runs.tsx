@@ -31,7 +31,7 @@ export function Runs({ id }: { id: string }) {
     { params: { exporter_id: id }, query: { ...RUNS_QUERY, page } },
     { pollWhile: ({ items }) => items.some(isOpen) },
   );
-  useEnds(runs.data?.items);
+  useEnds(page === 1 && !runs.isPlaceholderData ? runs.data?.items : undefined);
   const show = (other: number): void =>
     void navigate({ to: '.', search: { ...search, runs: other === 1 ? '' : String(other) } });
   return (
@@ -63,16 +63,17 @@ export function Runs({ id }: { id: string }) {
   );
 }
 
-/** Reads again what a run changes, once a run that was under way has ended. */
-function useEnds(runs: readonly ExportRun[] | undefined): void {
-  const before = useRef(new Set<string>());
+/** Reads again what a run changes, once a run has ended that was under way or was not there yet. */
+function useEnds(newest: readonly ExportRun[] | undefined): void {
+  const before = useRef<ReadonlySet<string>>(null);
   useEffect(() => {
-    if (runs === undefined) return;
-    const open = new Set(runs.filter(isOpen).map(({ identifier }) => identifier));
-    const hasEnded = runs.some((run) => !isOpen(run) && before.current.has(run.identifier));
-    before.current = open;
-    if (hasEnded) void queries.invalidateQueries({ predicate: ({ queryKey }) => CHANGED.includes(queryKey[1]) });
-  }, [runs]);
+    if (newest === undefined) return;
+    const ended = newest.filter((run) => !isOpen(run)).map(({ identifier }) => identifier);
+    const known = before.current;
+    before.current = new Set([...(known ?? []), ...ended]);
+    if (known !== null && ended.some((each) => !known.has(each)))
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => CHANGED.includes(queryKey[1]) });
+  }, [newest]);
 }
 
 function RunTable({ id, runs }: { id: string; runs: readonly ExportRun[] }) {
@@ -181,7 +182,8 @@ function Cancel({ id, run, onClose }: { id: string; run: string; onClose: () => 
 /** Exports the window of a run again, unless that is under way. */
 export function RerunButton({ id, run, runs = [] }: { id: string; run: string; runs?: readonly ExportRun[] }) {
   const rerun = useAction('rerunExport', { changes: ['listExportRuns'] });
-  const isUnderWay = runs.some((other) => other.rerun_of === run && isOpen(other));
+  const first = runs.find(({ identifier }) => identifier === run)?.rerun_of ?? run;
+  const isUnderWay = runs.some((other) => other.rerun_of === first && isOpen(other));
   return (
     <>
       <ActionButton

@@ -2,16 +2,19 @@
 import { useState } from 'react';
 import type { DeletionList, ViewedDataExporter } from '../../../api/client.ts';
 import { CopyButton } from '../../parts/as-command.tsx';
+import { ActionButton } from '../../parts/button.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { bytesText, Count, Id, When } from '../../parts/values.tsx';
 import { useList, useRead } from '../../session/calls.ts';
+import { ChangeExporter } from './change-exporter.tsx';
 
 export function Settings({ exporter }: { exporter: ViewedDataExporter }) {
+  const [isChanging, setChanging] = useState(false);
   const access =
     exporter.type === 'aws_account_id'
-      ? `role ${exporter.aws_role_name} of account ${exporter.aws_account_id}`
+      ? `role ${exporter.aws_role_name ?? "–"} of account ${exporter.aws_account_id ?? "–"}`
       : 'an access key';
   const encrypted = [exporter.encryption_type, exporter.server_side_encryption ?? ''].filter((each) => each !== '');
   const facts: [string, React.ReactNode][] = [
@@ -29,7 +32,14 @@ export function Settings({ exporter }: { exporter: ViewedDataExporter }) {
     ['Changed', <When at={exporter.updated_at} />],
   ];
   return (
-    <Panel title="Settings">
+    <Panel
+      title="Settings"
+      end={
+        <ActionButton operation="updateDataExporter" onPress={() => setChanging(true)}>
+          Change
+        </ActionButton>
+      }
+    >
       <dl className="pairs">
         {facts.map(([name, value]) => (
           <div key={name}>
@@ -39,6 +49,7 @@ export function Settings({ exporter }: { exporter: ViewedDataExporter }) {
         ))}
       </dl>
       <p className="body small quiet">Secrets are stored encrypted, and not shown here.</p>
+      {isChanging && <ChangeExporter exporter={exporter} onClose={() => setChanging(false)} />}
     </Panel>
   );
 }

@@ -79,11 +79,6 @@ export function NewExporter({ onClose }: { onClose: () => void }) {
 
 function bodyOf(form: HTMLFormElement, access: Access): InputOf<'createDataExporter'>['body'] {
   const values = new FormData(form);
-  const list = (name: string): string[] =>
-    values
-      .getAll(name)
-      .flatMap((value) => (typeof value === 'string' ? value.split(/[\s,]+/) : []))
-      .filter((value) => value !== '');
   const given = (...names: string[]): Record<string, string> =>
     Object.fromEntries(names.map((name) => [name, textOf(form, name).trim()]).filter(([, value]) => value !== ''));
   return {
@@ -93,29 +88,46 @@ function bodyOf(form: HTMLFormElement, access: Access): InputOf<'createDataExpor
       : given('aws_account_id', 'aws_role_name')),
     export_configuration: access,
     bucket_name: textOf(form, 'bucket_name').trim(),
-    app_ids: list('app_ids'),
-    sor_ids: list('sor_ids'),
-    exported_data: list('exported_data'),
+    app_ids: listOf(form, 'app_ids'),
+    sor_ids: listOf(form, 'sor_ids'),
+    exported_data: listOf(form, 'exported_data'),
     format: textOf(form, 'format') as ExportFormat,
     include_headers: values.has('include_headers'),
     check: values.has('check'),
   };
 }
 
-function Check({
+/** Returns the values of a field: those of its checked boxes, or of a text with commas. */
+export function listOf(form: HTMLFormElement, name: string): string[] {
+  return new FormData(form)
+    .getAll(name)
+    .flatMap((value) => (typeof value === 'string' ? value.split(/[\s,]+/) : []))
+    .filter((value) => value !== '');
+}
+
+export function Check({
   name,
   value,
   words = value,
+  isChecked = false,
   onChange,
 }: {
   name: string;
   value: string;
   words?: ReactNode;
+  isChecked?: boolean;
   onChange?: ((isChecked: boolean) => void) | undefined;
 }) {
   return (
     <label>
-      <input type="checkbox" name={name} value={value} onChange={({ target }) => onChange?.(target.checked)} /> {words}
+      <input
+        type="checkbox"
+        name={name}
+        value={value}
+        defaultChecked={isChecked}
+        onChange={({ target }) => onChange?.(target.checked)}
+      />{' '}
+      {words}
     </label>
   );
 }

@@ -33,7 +33,7 @@ export function worstOf(states: readonly WindowState[]): WindowState | null {
   return WINDOW_STATES.find((each) => states.includes(each)) ?? null;
 }
 
-export const keyOf = ({ window: { start, end } }: ReconciledWindow): string => `${start} ${end}`;
+export const keyOf = ({ window: { start, end } }: ReconciledWindow): string => `${start ?? ''} ${end}`;
 
 export const lateRows = ({ types }: ReconciledWindow): number => types.reduce((sum, { late }) => sum + (late ?? 0), 0);
 
