@@ -2,7 +2,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { ReconciledWindow, ViewedDataExporter } from '../../../api/client.ts';
-import { isDate } from '../../../domain/time/date-value.ts';
 import { Balance } from '../../parts/balance.tsx';
 import { Bars } from '../../parts/bars.tsx';
 import { ActionButton } from '../../parts/button.tsx';
@@ -16,6 +15,7 @@ import { DayDetail, WindowChip } from './day-detail.tsx';
 import {
   addDays,
   dayOf,
+  isDay,
   isOnDay,
   keyOf,
   lastDayOf,
@@ -36,7 +36,7 @@ export function ExporterDays({ exporter: { identifier, time_zone } }: { exporter
   const search: Record<string, string> = useSearch({ strict: false });
   const navigate = useNavigate();
   const today = dayOf(new Date(), time_zone);
-  const until = isDate(search['until'] ?? '') ? search['until']! : today;
+  const until = isDay(search['until'] ?? '') ? search['until']! : today;
   const days = weeksUntil(until, WEEKS);
   const shown = useWindows(identifier, days, time_zone);
   const { windows, record } = shown;
@@ -54,9 +54,8 @@ export function ExporterDays({ exporter: { identifier, time_zone } }: { exporter
         >
           {record.error && <Refused refusal={record.error} retry={() => void record.refetch()} />}
           {shown.verified.error && <Refused refusal={shown.verified.error} />}
-          {record.isPending ? (
-            <Skeleton rows={WEEKS} />
-          ) : (
+          {record.isPending && <Skeleton rows={WEEKS} />}
+          {record.data && (
             <div className="body">
               <Calendar
                 caption={`Days from ${dayText(days[0]!)} to ${dayText(days.at(-1)!)}, each with the state of its windows`}
@@ -69,9 +68,8 @@ export function ExporterDays({ exporter: { identifier, time_zone } }: { exporter
           )}
         </Panel>
         <Panel title="Rows a day">
-          {record.isPending ? (
-            <Skeleton />
-          ) : (
+          {record.isPending && <Skeleton />}
+          {record.data && (
             <div className="body">
               <Bars what="rows" of="day" bars={days.map((day) => barOf(windows, day, time_zone))} />
             </div>
@@ -203,7 +201,7 @@ function Range({
           data-filter
           value={last}
           onChange={({ target }) => {
-            if (isDate(target.value)) onUntil(target.value);
+            if (isDay(target.value)) onUntil(target.value);
           }}
         />
       </label>
