@@ -27,20 +27,20 @@ export function DayDetail({
   useEffect(() => detail.current?.scrollIntoView({ block: 'nearest' }), [day]);
   return (
     <div ref={detail}>
-    <Panel
-      title={dayText(day)}
-      end={
-        <button type="button" className="btn plain" onClick={onClose}>
-          <Icon name="close" />
-          Close
-        </button>
-      }
-    >
-      {windows.length === 0 && <Empty says="No window of these weeks covers this day." />}
-      {windows.map((window) => (
-        <OneWindow key={keyOf(window)} id={id} window={window} />
-      ))}
-    </Panel>
+      <Panel
+        title={dayText(day)}
+        end={
+          <button type="button" className="btn plain" onClick={onClose}>
+            <Icon name="close" />
+            Close
+          </button>
+        }
+      >
+        {windows.length === 0 && <Empty says="No window of these weeks covers this day." />}
+        {windows.map((window) => (
+          <OneWindow key={keyOf(window)} id={id} window={window} />
+        ))}
+      </Panel>
     </div>
   );
 }

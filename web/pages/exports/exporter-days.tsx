@@ -6,6 +6,7 @@ import { Balance } from '../../parts/balance.tsx';
 import { Bars } from '../../parts/bars.tsx';
 import { ActionButton } from '../../parts/button.tsx';
 import { Calendar, dayText } from '../../parts/calendar.tsx';
+import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { Empty, Panel, Skeleton } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { DataTable } from '../../parts/table.tsx';
@@ -236,8 +237,25 @@ function WindowTable({
   zone: string;
   onPick: (day: string) => void;
 }) {
+  const { state: asked = '' }: Record<string, string> = useSearch({ strict: false });
+  const counts = countStates(windows);
+  const states = WINDOW_STATES.filter((state) => counts[state] > 0);
+  const rows = windows.filter((window) => asked === '' || stateOf(window) === asked);
   return (
     <Panel title="Windows">
+      {states.length > 1 && (
+        <div className="body">
+          <FilterToggles
+            name="state"
+            label="Windows by state"
+            value={asked}
+            options={[
+              { value: '', title: 'all', count: windows.length },
+              ...states.map((state) => ({ value: state, title: LOOKS[state].word, count: counts[state] })),
+            ]}
+          />
+        </div>
+      )}
       <DataTable
         caption="Windows of these weeks, newest first"
         columns={[
@@ -264,7 +282,7 @@ function WindowTable({
           },
           { title: 'Size', isNumber: true, cell: ({ bytes }) => bytesText(bytes) },
         ]}
-        rows={windows.toReversed()}
+        rows={rows.toReversed()}
         keyOf={keyOf}
         empty={
           <Empty says="No window in these weeks. The first run exports all data since the day that the settings name." />

@@ -14,7 +14,7 @@ export function Settings({ exporter }: { exporter: ViewedDataExporter }) {
   const [isChanging, setChanging] = useState(false);
   const access =
     exporter.type === 'aws_account_id'
-      ? `role ${exporter.aws_role_name ?? "–"} of account ${exporter.aws_account_id ?? "–"}`
+      ? `role ${exporter.aws_role_name ?? '–'} of account ${exporter.aws_account_id ?? '–'}`
       : 'an access key';
   const encrypted = [exporter.encryption_type, exporter.server_side_encryption ?? ''].filter((each) => each !== '');
   const facts: [string, React.ReactNode][] = [

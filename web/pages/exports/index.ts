@@ -18,4 +18,12 @@ export const exportPages = [
     idPrefix: 'exp_',
     load: () => import('./exporter.tsx').then(({ Exporter }) => Exporter),
   }),
+  page({
+    path: '/export-runs/$run',
+    title: 'Run of an exporter',
+    question: 'Is its window there, whole?',
+    needs: ['findExportRun'],
+    idPrefix: 'run_',
+    load: () => import('./find-run.tsx').then(({ FindExportRun }) => FindExportRun),
+  }),
 ];
