@@ -24,7 +24,10 @@ export function DayDetail({
   onClose: () => void;
 }) {
   const detail = useRef<HTMLDivElement>(null);
-  useEffect(() => detail.current?.scrollIntoView({ block: 'nearest' }), [day]);
+  useEffect(() => {
+    // Newer browsers return a promise, which React would take for a clean-up.
+    void detail.current?.scrollIntoView({ block: 'nearest' });
+  }, [day]);
   return (
     <div ref={detail}>
       <Panel
