@@ -38,6 +38,10 @@ export const IdentifierLink = z
         'Why requests leave the id alone; null if it belongs to the person. unconfirmed: only an SDK links it; shared: other people ' +
           'use it; too_many: beyond the first 1,000',
       ),
+    previous_id: z
+      .string()
+      .nullable()
+      .describe('The earlier id of the alias that links them, as PUT /api/gdpr/aliases takes it; null for other links'),
     ...said,
   })
   .meta({ id: 'IdentifierLink' });

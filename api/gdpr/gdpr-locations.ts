@@ -8,6 +8,7 @@ const markdown = 'Markdown, with links relative to /manual/privacy.md';
 export const PersonalDataLocation = z
   .object({
     name: z.string().describe('Name of a table, or of an area of the file store, with a slash at its end'),
+    feature: z.string().describe('Feature that writes it: imports, syncs, tracking, …'),
     holds: z.string().describe(`What it may hold. ${markdown}`),
     found_by: z.string().describe('How Millrace finds a person there'),
     erased_by: z.string().describe('What a deletion does there'),

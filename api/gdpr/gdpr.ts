@@ -10,6 +10,7 @@ import {
   isoDatetime,
   text,
 } from '../core/input.ts';
+import { DECLINE_REASONS } from '../../domain/gdpr/gdpr-codes.ts';
 import { type Malformed, operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -90,6 +91,7 @@ const ListQuery = z.object({
     .enum(['api', 'sdk', 'restore'])
     .optional()
     .describe('sdk: from a device; restore: after the restore of a backup'),
+  request_id: identifier.optional().describe('Only this request'),
 });
 
 const instant = z.iso.datetime();
@@ -322,13 +324,17 @@ const READING = { ...SHARED, method: 'GET' } as const;
 const PATH = '/api/gdpr/requests';
 const ONE = `${PATH}/:request_id`;
 
+const byState = z
+  .object({ waiting: z.int(), accepted: z.int(), running: z.int(), treated: z.int(), declined: z.int() })
+  .describe('Number of requests in each state, whatever the filter of states says');
+
 export const listGdprRequests = operation({
   id: 'listGdprRequests',
   ...READING,
   path: PATH,
   summary: 'List access and deletion requests, newest first',
   query: ListQuery,
-  result: pageOf(ListedGdprRequest),
+  result: pageOf(ListedGdprRequest).extend({ by_state: byState }),
 });
 
 export const viewGdprRequest = operation({
@@ -366,4 +372,13 @@ export const declineGdprRequest = operation({
   description:
     'Millrace discards the request after 7 days. It does not notify the person, so give them the reason yourself.',
   audits: 'decline gdpr_request',
+  body: z.object({
+    reason: z
+      .enum(DECLINE_REASONS)
+      .optional()
+      .describe(
+        'Kept in the audit log. not_identified: the person did not prove who they are (GDPR, articles 11 and 12 (6)); ' +
+          'legal_obligation, public_interest, legal_claims: article 17 (3); excessive: article 12 (5)',
+      ),
+  }),
 });

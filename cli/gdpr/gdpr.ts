@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Client, GdprRequest } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import { DECLINE_REASONS, type DeclineReason } from '../../domain/gdpr/gdpr-codes.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
 import { escapeControls, writeOut } from '../core/write-out.ts';
 import { printable, table } from '../core/table.ts';
@@ -149,7 +150,8 @@ const REQUESTS_SHOWN = 50;
 const DECLINED = 1;
 const NOT_DECIDED = 1;
 
-type Decision = 'approve' | 'decline';
+type DecideOptions = { reason?: DeclineReason };
+type Decision = { decision: 'approve' | 'decline'; reason: DeclineReason | undefined };
 
 function addRequestCommands(gdpr: Command, run: Run): void {
   addAsking(gdpr, run, 'access', 'request all data of users: an archive for each of them');
@@ -169,11 +171,15 @@ function addRequestCommands(gdpr: Command, run: Run): void {
     ['approve', 'approve deletions that devices requested, or restart requests that were given up'],
     ['decline', 'decline requests: nothing is deleted'],
   ] as const) {
-    gdpr
+    const command = gdpr
       .command(name)
       .description(description)
       .argument('<request...>', REQUEST[1])
-      .action((ids: string[]) => run((context) => decideAll(context, ids, name)));
+      .action((ids: string[], { reason }: DecideOptions) =>
+        run((context) => decideAll(context, ids, { decision: name, reason })),
+      );
+    if (name === 'decline')
+      command.addOption(new Option('--reason <reason>', 'kept in the audit log').choices(DECLINE_REASONS));
   }
 }
 
@@ -275,11 +281,13 @@ async function decideAll(context: CommandContext, ids: readonly string[], decisi
 async function decide(
   { client, console }: CommandContext,
   id: string,
-  decision: Decision,
+  { decision, reason }: Decision,
   prefix = '',
 ): Promise<number> {
-  const asked = { params: { request_id: id } };
-  await (decision === 'approve' ? client.approveGdprRequest(asked) : client.declineGdprRequest(asked));
+  const params = { request_id: id };
+  await (decision === 'approve'
+    ? client.approveGdprRequest({ params })
+    : client.declineGdprRequest({ params, body: { reason } }));
   console.log(`${prefix}${decision === 'approve' ? 'approved' : 'declined'}`);
   return 0;
 }

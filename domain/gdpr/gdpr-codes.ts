@@ -10,5 +10,18 @@ export const ALIAS_DECISIONS = ['confirmed', 'refused'] as const;
 
 export type AliasDecision = (typeof ALIAS_DECISIONS)[number];
 
+/** Why a deletion is declined: codes, since a text might name the person (GDPR, articles 12 and 17). */
+export const DECLINE_REASONS = [
+  'not_identified',
+  'legal_obligation',
+  'legal_claims',
+  'public_interest',
+  'excessive',
+  'withdrawn',
+  'other',
+] as const;
+
+export type DeclineReason = (typeof DECLINE_REASONS)[number];
+
 export const HOLD_KINDS = ['hold', 'restriction'] as const;
 export type HoldKind = (typeof HOLD_KINDS)[number];

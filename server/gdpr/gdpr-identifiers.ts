@@ -67,8 +67,11 @@ const listOfRequest = route(api.listGdprIdentifiers, async ({ params, query, ...
   );
 });
 
-function show({ kind, id, origin, via, leftAlone, said: by }: Link, person: string | null): api.IdentifierLink {
-  return { person, kind, id, origin, via, left_alone: leftAlone, ...showSaid(by) };
+function show(
+  { kind, id, origin, via, leftAlone, previousId, said: by }: Link,
+  person: string | null,
+): api.IdentifierLink {
+  return { person, kind, id, origin, via, left_alone: leftAlone, previous_id: previousId, ...showSaid(by) };
 }
 
 function showSaid(by: Said | null) {

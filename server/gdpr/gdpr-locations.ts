@@ -1,7 +1,7 @@
 import * as api from '../../api/gdpr/gdpr-locations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { personalData } from '../../store/gdpr/personal-data-registry.ts';
+import { featureOf, personalData } from '../../store/gdpr/personal-data-registry.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequest } from '../../store/gdpr/requests.ts';
 import { type Route, route } from '../http/route.ts';
@@ -11,6 +11,7 @@ const listLocations = route(api.listPersonalDataLocations, async ({ query: { req
   return {
     locations: personalData.map(({ name, holds, foundBy, erasedBy, keptFor, erase }) => ({
       name,
+      feature: featureOf(name),
       holds,
       found_by: foundBy,
       erased_by: erasedBy,

@@ -2,6 +2,7 @@
 import * as api from '../../api/gdpr/gdpr.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { TELLING_EXPORTERS } from '../../domain/gdpr/deletion-list.ts';
+import type { DeclineReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
@@ -13,6 +14,7 @@ import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/holds.ts
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
 import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
 import {
+  countGdprRequestsByState,
   countPeopleOfRequests,
   findGdprRequest,
   insertGdprRequest,
@@ -82,17 +84,25 @@ const pollLatest = route(
 );
 
 const listRequests = route(api.listGdprRequests, async ({ query, caller: { entityId } }, { db, settings }) => {
-  const { type, state, source, ...page } = query;
-  const filter = { type: type ?? null, state: state ?? null, source: source ?? null };
+  const { type, state, source, request_id: requestId, ...page } = query;
+  const filter = {
+    type: type ?? null,
+    state: state ?? null,
+    source: source ?? null,
+    identifier: requestId ?? null,
+  };
   const { items: requests, total } = await listGdprRequests(db, entityId, filter, rowsOf(page));
-  const filtered = Object.entries(filter).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
-  return showPage(
+  const filtered = Object.entries({ type, state, source, request_id: requestId }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  const shown = showPage(
     settings,
     [api.listGdprRequests.path, filtered.join('&')].filter(Boolean).join('?'),
     page,
     total,
     await listItems(db, entityId, requests),
   );
+  return { ...shown, by_state: await countGdprRequestsByState(db, entityId, filter) };
 });
 
 const viewTheRequest = route(api.viewGdprRequest, async ({ params: { request_id }, ...who }, deps) => {
@@ -110,20 +120,24 @@ const DECISIONS = { approve: 'accepted', decline: 'declined' } as const;
 type Decision = keyof typeof DECISIONS;
 
 const approve = route(api.approveGdprRequest, async ({ params, log, keepReply, ...who }, deps) => {
-  const { request, answer } = await write(deps.db, (tx) => decide(tx, who, params.request_id, 'approve', keepReply));
+  const { request, answer } = await write(deps.db, (tx) =>
+    decide(tx, who, { requestId: params.request_id, decision: 'approve' }, keepReply),
+  );
   await startSoon(deps, log, request.type, jobRefOf(request));
   return answer;
 });
 
-const decline = route(api.declineGdprRequest, async ({ params, keepReply, ...who }, { db }) => {
-  return (await write(db, (tx) => decide(tx, who, params.request_id, 'decline', keepReply))).answer;
+const decline = route(api.declineGdprRequest, async ({ params, body: { reason }, keepReply, ...who }, { db }) => {
+  const decided = await write(db, (tx) =>
+    decide(tx, who, { requestId: params.request_id, decision: 'decline', ...(reason && { reason }) }, keepReply),
+  );
+  return decided.answer;
 });
 
 async function decide(
   tx: Tx,
   { caller, address }: Pick<Circumstances, 'address'> & { caller: Caller },
-  requestId: string,
-  decision: Decision,
+  { requestId, decision, reason }: { requestId: string; decision: Decision; reason?: DeclineReason },
   keepReply: KeepReply,
 ) {
   const { entityId, userId } = caller;
@@ -131,7 +145,11 @@ async function decide(
     (await updateDecision(tx, entityId, requestId, { state: DECISIONS[decision], decidedBy: userId })) ??
     refuseUndecidable(await findGdprRequest(tx, entityId, requestId), decision);
   await deleteInternalErrorsOfJob(tx, entityId, request.type, requestId);
-  await audit(tx, { caller, address }, { action: decision, subjectKind: 'gdpr_request', subject: requestId });
+  await audit(
+    tx,
+    { caller, address },
+    { action: decision, subjectKind: 'gdpr_request', subject: requestId, details: { ...(reason && { reason }) } },
+  );
   const [item] = await listItems(tx, entityId, [request]);
   return { request, answer: await keepReply(tx, item!) };
 }

@@ -13,6 +13,8 @@ export type Link = Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'via'> & {
   id: string;
   origin: GdprIdentifier['origin'] | null;
   leftAlone: LeftReason | null;
+  /** The earlier id, if an alias links them. */
+  previousId: string | null;
   said: Said | null;
 };
 
@@ -35,10 +37,10 @@ export async function listLinks(
   // Finds the alias by its key, in either direction.
   const links = readRows(
     await db.query(
-      `SELECT l.*, said.app, said.device_id, said.first_seen_at
+      `SELECT l.*, said.previous_id, said.app, said.device_id, said.first_seen_at
      FROM (SELECT * FROM (${LINKS}) AS l ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C" OFFSET $3 LIMIT $4) AS l
        LEFT JOIN LATERAL (
-         SELECT a.identifier AS app, u.device_id, u.first_seen_at
+         SELECT u.previous_id, a.identifier AS app, u.device_id, u.first_seen_at
          FROM user_aliases u LEFT JOIN apps a ON a.entity_id = $1 AND a.id = u.app_id
          WHERE u.entity_id = $1 AND l.kind = 'user_id' AND (u.previous_id, u.user_id) IN ((l.value, l.via), (l.via, l.value))
          ORDER BY u.first_seen_at LIMIT 1) AS said ON true
@@ -50,7 +52,7 @@ export async function listLinks(
   return { total: counted!.total, links };
 }
 
-type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via'> &
+type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via' | 'previousId'> &
   Row<'gdpr_identifiers', 'value'> &
   Row<'user_aliases', 'deviceId'> & { reason: LeftReason | null; app: string | null; firstSeenAt: Date | null };
 

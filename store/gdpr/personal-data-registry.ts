@@ -43,25 +43,32 @@ const AFTER: Record<string, readonly string[]> = {
   gdpr_request_people: ['access/'],
 };
 
+const BY_FEATURE: Readonly<Record<string, readonly PersonalDataLocation[]>> = {
+  accounts: [auditLog],
+  analytics: analyticsData,
+  attributes: attributesData,
+  campaigns: [campaigns],
+  core: coreData,
+  feed: [feedRequests],
+  files: filesData,
+  gdpr: gdprData,
+  imports: importsData,
+  sends: sendsData,
+  syncs: syncsData,
+  tracking: trackingData,
+};
+
 const described = new Map(
-  [
-    auditLog,
-    ...analyticsData,
-    ...attributesData,
-    campaigns,
-    ...coreData,
-    feedRequests,
-    ...filesData,
-    ...gdprData,
-    ...importsData,
-    ...sendsData,
-    ...syncsData,
-    ...trackingData,
-  ].map((location): [string, PersonalDataLocation] => [location.name, location]),
+  Object.entries(BY_FEATURE).flatMap(([feature, locations]) =>
+    locations.map((location) => [location.name, { location, feature }] as const),
+  ),
 );
 
 /** Every location that may hold something about a customer. */
-export const personalData = ORDER.map((name) => described.get(name)!);
+export const personalData = ORDER.map((name) => described.get(name)!.location);
+
+/** Returns the feature that describes a location of the registry. */
+export const featureOf = (name: string): string => described.get(name)!.feature;
 
 /** The locations that name people. The others hold keyed hashes. */
 export const erasingLocations = personalData.filter((location): location is ErasingLocation => location.erase !== null);

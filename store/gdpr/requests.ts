@@ -103,24 +103,46 @@ export async function listGdprPeople(db: Queryable, entityId: number, requestId:
   );
 }
 
-export type GdprFilter = { type: GdprRequestType | null; state: GdprRequestState | null; source: GdprSource | null };
+export type GdprFilter = {
+  type: GdprRequestType | null;
+  state: GdprRequestState | null;
+  source: GdprSource | null;
+  identifier: string | null;
+};
 
-const FILTERED = `r.entity_id = $1 AND ($2::text IS NULL OR r.request_type = $2) AND ($3::text IS NULL OR r.state = $3)
-  AND ($4::text IS NULL OR r.source = $4) AND ${SHOWN}`;
+const IN_ANY_STATE = `r.entity_id = $1 AND ($2::text IS NULL OR r.request_type = $2)
+  AND ($3::text IS NULL OR r.source = $3) AND ($4::text IS NULL OR r.identifier = $4) AND ${SHOWN}`;
+const FILTERED = `${IN_ANY_STATE} AND ($5::text IS NULL OR r.state = $5)`;
 
 export async function listGdprRequests(
   db: Queryable,
   entityId: number,
-  { type, state, source }: GdprFilter,
+  { type, state, source, identifier }: GdprFilter,
   { offset, limit }: PageRange,
 ): Promise<Page<GdprRequest>> {
   const filtered = `FROM gdpr_requests r WHERE ${FILTERED}`;
-  const values = [entityId, type, state, source];
+  const values = [entityId, type, source, identifier, state];
   const items = readRows(
-    await db.query(`SELECT * ${filtered} ORDER BY id DESC OFFSET $5 LIMIT $6`, [...values, offset, limit]),
+    await db.query(`SELECT * ${filtered} ORDER BY id DESC OFFSET $6 LIMIT $7`, [...values, offset, limit]),
     toGdprRequest,
   );
   return { items, total: await countRows(db, filtered, values) };
+}
+
+export type StateCounts = Record<GdprRequestState, number>;
+
+/** Counts the requests of each state, without the filter's own state. */
+export async function countGdprRequestsByState(
+  db: Queryable,
+  entityId: number,
+  { type, source, identifier }: GdprFilter,
+): Promise<StateCounts> {
+  const { rows } = await db.query<{ state: GdprRequestState; requests: number }>(
+    `SELECT state, count(*) AS requests FROM gdpr_requests r WHERE ${IN_ANY_STATE} GROUP BY state`,
+    [entityId, type, source, identifier],
+  );
+  const counted = Object.fromEntries(rows.map(({ state, requests }) => [state, requests]));
+  return { waiting: 0, accepted: 0, running: 0, treated: 0, declined: 0, ...counted };
 }
 
 export type PeopleCounts = { people: number; treated: number; held: number };

@@ -68,12 +68,21 @@ function Menu() {
 }
 
 function MenuLink({ page }: { page: Page }) {
+  const shown = usePage();
   return (
-    <Link to={page.path} activeOptions={{ exact: page.path === '/' }} activeProps={{ 'aria-current': 'page' }}>
+    <Link to={page.path} activeOptions={{ exact: entryOf(shown) !== page }} activeProps={{ 'aria-current': 'page' }}>
       <Icon name={page.menu!.icon} />
       {page.title}
     </Link>
   );
+}
+
+/** Returns the page of the menu that a page belongs to: the one with the longest path that its own begins with. */
+function entryOf(page: Page | null): Page | undefined {
+  const isWithin = (path: string): boolean => path !== '/' && `${page?.path ?? ''}/`.startsWith(`${path}/`);
+  return PAGES.filter(({ menu, path }) => menu !== undefined && isWithin(path)).toSorted(
+    (one, other) => other.path.length - one.path.length,
+  )[0];
 }
 
 function MenuSheet({ onClose }: { onClose: () => void }) {

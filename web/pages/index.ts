@@ -4,6 +4,7 @@ import { attributePages } from './attributes/index.ts';
 import { homePages } from './core/index.ts';
 import { exportPages } from './exports/index.ts';
 import { feedPages } from './feed/index.ts';
+import { privacyPages } from './gdpr/index.ts';
 import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
 import { syncPages } from './syncs/index.ts';
@@ -15,5 +16,6 @@ export const PAGES: readonly Page[] = [
   ...syncPages,
   ...attributePages,
   ...exportPages,
+  ...privacyPages,
   ...accountPages,
 ];

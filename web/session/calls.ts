@@ -45,8 +45,11 @@ export function useRead<N extends OperationName>(
   return useQuery<ResultOf<N>, Refusal>({
     queryKey,
     // The page, not the person, asks again for known data.
-    queryFn: ({ signal }) =>
-      call(name, input, { signal, ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND) }),
+    queryFn: (context) =>
+      call(name, input, {
+        ...signalOf(name, context),
+        ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND),
+      }),
     enabled: isWanted,
     ...(isForgotten ? { gcTime: 0 } : { placeholderData: keepPreviousData }),
     ...(isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
@@ -55,11 +58,23 @@ export function useRead<N extends OperationName>(
   });
 }
 
+/**
+ * Returns the signal that ends a call with its page. An audited look has none: Query cancels calls that take one, and a
+ * page that comes back would look a second time.
+ */
+function signalOf(name: OperationName, context: { signal: AbortSignal }): { signal?: AbortSignal } {
+  return operationOf(name).isAudited ? {} : { signal: context.signal };
+}
+
 /** Every second in the first minute, then every two; after ten minutes every five. Hidden tabs rest. */
 function pollMs(sinceMs: number): number {
   if (sinceMs < 60_000) return 1_000;
   return sinceMs < 10 * 60_000 ? 2_000 : 5_000;
 }
+
+/** The last part of a list's key in the cache. */
+const PAGES = 'pages';
+type Pages<N extends OperationName> = { pages: ResultOf<N>[] };
 
 /** Reads a list page after page: `next` of a result is the address of the one after it. */
 export function useList<N extends OperationName>(
@@ -70,16 +85,17 @@ export function useList<N extends OperationName>(
   const { session } = useSession();
   const { isAudited } = operationOf(name);
   const since = useRef(Date.now());
-  const queryKey = [session.entity.identifier, name, input, 'pages'];
-  return useInfiniteQuery<ResultOf<N>, Refusal, { pages: ResultOf<N>[] }, unknown[], string | null>({
+  const queryKey = [session.entity.identifier, name, input, PAGES];
+  return useInfiniteQuery<ResultOf<N>, Refusal, Pages<N>, unknown[], string | null>({
     queryKey,
     initialPageParam: null,
-    queryFn: ({ pageParam, signal }) => {
+    queryFn: (context) => {
+      const { pageParam } = context;
       const { query = {}, ...rest } = (input ?? {}) as { query?: object };
       const more = pageParam === null ? {} : Object.fromEntries(new URL(pageParam).searchParams);
       const isKnown = pageParam === null && queries.getQueryData(queryKey) !== undefined;
       return call(name, { ...rest, query: { ...query, ...more } } as InputOf<N>, {
-        signal,
+        ...signalOf(name, context),
         ...(isKnown ? BACKGROUND : {}),
       });
     },
@@ -92,6 +108,14 @@ export function useList<N extends OperationName>(
         ? pollMs(Date.now() - since.current)
         : false,
   });
+}
+
+/** Changes the pages of an audited list that were read, so that an action need not look again. */
+export function changeList<N extends OperationName>(name: N, change: (pages: ResultOf<N>[]) => ResultOf<N>[]): void {
+  queries.setQueriesData<Pages<N>>(
+    { predicate: ({ queryKey }) => queryKey[1] === name && queryKey[3] === PAGES },
+    (kept) => kept && { ...kept, pages: change(kept.pages) },
+  );
 }
 
 function nextOf(result: unknown): string | null {

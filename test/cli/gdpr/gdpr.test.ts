@@ -171,7 +171,7 @@ it('approves and declines what was asked for from devices', async () => {
   );
   expect((await millrace(['status', one!.identifier])).out).toContain('waits for approval');
   expect((await millrace(['approve', one!.identifier])).out).toBe('approved\n');
-  expect((await millrace(['decline', other!.identifier])).out).toBe('declined\n');
+  expect((await millrace(['decline', other!.identifier, '--reason', 'withdrawn'])).out).toBe('declined\n');
   expect((await millrace(['approve', other!.identifier])).status).toBe(1);
   expect((await millrace(['status', other!.identifier])).out).toContain('declined: nothing was done');
   expect((await millrace(['requests', '--state', 'declined'])).out).toContain(other!.identifier);

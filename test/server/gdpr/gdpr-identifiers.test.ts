@@ -89,6 +89,10 @@ test('what an SDK says of others is listed with who said so, and followed only o
     { previous_id: VICTIM, decision: 'refused' },
   ]);
   await decide('undecided');
+  // A page needs both ids in their order to decide on what it lists.
+  expect(await get(`/api/gdpr/identifiers?user_id=${encodeURIComponent(VICTIM)}`)).toMatchObject([
+    { id: ME, left_alone: 'unconfirmed', previous_id: VICTIM },
+  ]);
   expect(await wouldGather(ME)).toContainEqual(['user_id', VICTIM, null, ME, 'unconfirmed', MY_DEVICE]);
 });
 

@@ -573,6 +573,14 @@ describe('requests of every kind', () => {
     expect(all.items.map(({ request_id }: { request_id: string }) => request_id)).toEqual(ids.toReversed());
     expect(all.navigation.first).toBe('http://millrace.test/api/gdpr/requests?page=1&per_page=1000');
     expect((await list({ state: 'waiting' })).items).toEqual([]);
+    expect((await list({ request_id: ids[0]! })).items).toMatchObject([{ request_id: ids[0] }]);
+    expect((await list({ state: 'waiting' })).by_state).toEqual({
+      waiting: 0,
+      accepted: 3,
+      running: 0,
+      treated: 0,
+      declined: 0,
+    });
     expect(errorsOf(await get('/api/gdpr/requests', { state: 'done' }))[0]).toBe(400);
   });
 });
@@ -586,6 +594,7 @@ describe('the locations of personal data', () => {
     expect(listed.map(({ name }) => name)).toEqual(personalData.map(({ name }) => name));
     expect(listed.find(({ name }) => name === 'refused_calls')).toEqual({
       name: 'refused_calls',
+      feature: 'tracking',
       holds: 'a refused call, and the reason',
       found_by: 'the type and id that the call gives itself; the id within the texts',
       erased_by: 'emptying these columns; the rows stay, since counts depend on them',

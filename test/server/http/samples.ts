@@ -694,7 +694,10 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'GET /api/gdpr/requests/:request_id': (own) => ({ params: { request_id: own.gdpr.accessId } }),
   'POST /api/gdpr/requests/:request_id/approve': ({ asked }) => ({ params: { request_id: asked.requestId } }),
-  'POST /api/gdpr/requests/:request_id/decline': ({ asked }) => ({ params: { request_id: asked.requestId } }),
+  'POST /api/gdpr/requests/:request_id/decline': ({ asked }) => ({
+    params: { request_id: asked.requestId },
+    body: { reason: 'withdrawn' },
+  }),
   'GET /api/gdpr/holds': ({ person }) => ({ query: { user_id: person } }),
   'POST /api/gdpr/holds': () => ({
     body: { user_id: personId(1), kind: 'restriction', reason: 'a dispute over what is stored' },
