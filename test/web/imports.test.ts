@@ -14,7 +14,7 @@ import { personId } from '../harness/core/people.ts';
 import { useStack } from '../harness/core/stack.ts';
 import { makeWorld, type World } from '../harness/core/world.ts';
 import { feedDone, postFeed } from '../harness/feed/feeds.ts';
-import { importEnded, insertUpload, postImport } from '../harness/imports/imports.ts';
+import { importEnded, postImport } from '../harness/imports/imports.ts';
 import { testServer } from '../server/http/test-server.ts';
 
 const stack = useStack();
@@ -108,21 +108,6 @@ describe.skipIf(browser.open === null)('imports in the console', () => {
     await page.getByRole('button', { name: 'Undo' }).click();
     expect(await cell.inputValue()).toBe('many');
     expect(tab.faults).toEqual([]);
-  });
-
-  test('an import under way is canceled after a question, and lists show what came in', async () => {
-    const { identifier } = await insertUpload(stack.store.db, stack.store, world);
-    const tab = await openAt('/imports');
-    const { page } = tab;
-    await page.getByRole('link', { name: identifier }).click();
-    await page.getByRole('button', { name: 'Cancel the import' }).click();
-    await expectSound(tab);
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the import' }).click();
-    await page.getByText('Canceled', { exact: true }).first().waitFor();
-    await page.getByRole('link', { name: 'Imports' }).last().click();
-    await page.getByRole('button', { name: 'With open rows' }).click();
-    await page.getByRole('link', { name: identifier }).waitFor({ state: 'detached' });
-    await expectSound(tab);
   });
 
   test('a feed request shows its balance and its refused values', async () => {
