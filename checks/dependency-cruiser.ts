@@ -9,7 +9,7 @@ type Output = {
   summary: { violations: { from: string; to: string; rule: { name: string } }[] };
 };
 
-const CODE_OF_OURS = /^(?!.*node_modules\/).*\.(?:tsx?|js|mjs)$/;
+const CODE_OF_OURS = /^(?!.*node_modules\/).*\.(?:ts|js|mjs)$/;
 const CONFIG = resolve('.dependency-cruiser.mjs');
 
 export const dependencyCruiser: Check = {

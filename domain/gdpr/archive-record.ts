@@ -11,7 +11,7 @@ export type ShownWith = {
 
 const ANOTHER = 'another person';
 
-/** Returns a record as an archive shows it, and another user whom it names; null if there is none. */
+/** Returns a record as an archive shows it, and another user in it; null if there is none. */
 export function archiveRecord(
   words: LocationWords,
   record: Record<string, unknown>,

@@ -24,11 +24,11 @@ export const KEPT_MS = 1_000;
 /** Serves metrics, the manual and the API page, for operators and their tools. They need no user's token. */
 export async function serveOperations(
   app: FastifyInstance,
-  deps: Pick<ServerDependencies, 'metrics' | 'settings'>,
+  deps: Pick<ServerDependencies, 'metrics' | 'settings' | 'console'>,
   document: object,
 ): Promise<void> {
   if (!deps.settings.hasMetricsElsewhere) serveMetrics(app, deps.metrics, deps.settings.metricsToken);
-  serveManual(app);
+  serveManual(app, deps.console !== undefined);
   const json = JSON.stringify(document);
   app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
@@ -92,23 +92,26 @@ const HEADERS = {
 const FOLDER = new URL('../../docs/', import.meta.url);
 const NAME = /^[A-Za-z][A-Za-z-]*\.md$/;
 
-const HOME = `<h1>Millrace</h1>
+const homePage = (hasConsole: boolean): string => `<h1>Millrace</h1>
 <ul>
 <li><a href="manual/README.md">Documentation</a>, of the version that runs here;
 begin with <a href="manual/first-import.md">a first import</a></li>
-<li><a href="console/">Console</a></li>
+${hasConsole ? '<li><a href="console/">Console</a></li>' : ''}
 <li><a href="docs/">API page</a>, and its <a href="openapi.json">OpenAPI document</a></li>
 <li><a href="health/ready">Health</a>: each part, and whether it is ready</li>
 </ul>`;
 
-function serveManual(app: FastifyInstance): void {
+function serveManual(app: FastifyInstance, hasConsole: boolean): void {
   const pages = new Map<string, Promise<string>>();
   const pageOf = (name: string) => {
     if (!pages.has(name)) pages.set(name, render(name));
     return pages.get(name)!;
   };
   app.get('/', async (_request, reply) =>
-    reply.headers(HEADERS).type('text/html; charset=utf-8').send(page('Millrace', HOME)),
+    reply
+      .headers(HEADERS)
+      .type('text/html; charset=utf-8')
+      .send(page('Millrace', homePage(hasConsole))),
   );
   app.get<{ Params: { name: string } }>('/manual/:name', async ({ params: { name } }, reply) => {
     if (!NAME.test(name)) return refuse(404, 'not_found', 'Unknown page: /manual/README.md lists those there are');

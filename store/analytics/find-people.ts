@@ -1,4 +1,4 @@
-/** Finds the people to whom a text leads: an id, a similar id, or the value of an attribute. */
+/** Finds people by a text: an id, a similar id, or the value of an attribute. */
 
 import type { PersonMatch } from '../../domain/analytics/person.ts';
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
@@ -13,7 +13,7 @@ import { type Person, personKey } from '../gdpr/tombstones.ts';
 export type FoundBy = { by: PersonMatch; sorIdentifier: string | null; attributeKey: string | null };
 export type FoundPerson = Person & { matches: FoundBy[] };
 
-/** Every index looks one id up, also that of a person about whom only one table knows. */
+/** Every index looks one id up, also if only one table has the person. */
 const IS_KNOWN: Record<Person['customerType'], string> = {
   user_id: `EXISTS (SELECT FROM customers WHERE entity_id = $1 AND customer_id = $2 AND customer_type = ${CUSTOMER_TYPE_CODE.user_id})
     OR EXISTS (SELECT FROM device_users WHERE entity_id = $1 AND user_id = $2)
@@ -90,8 +90,8 @@ const byId = (by: PersonMatch): FoundBy => ({ by, sorIdentifier: null, attribute
 type ValueRow = Row<'attribute_values', 'customerType' | 'customerId'> & { sorIdentifier: string; key: string };
 
 /**
- * Finds people by a value, of at most `limit` rows. No index has the values, since it would end their HOT updates: reads
- * all values of the entity, and fails once the time is over.
+ * Finds people by a value, of at most `limit` rows. Reads all values of the entity, since an index of them would end
+ * their HOT updates, and fails once the time is over.
  */
 export async function findPeopleByValue(
   db: Database,

@@ -146,7 +146,7 @@ export type AttributeEntry = Entry & {
   elements: string[] | null;
 };
 
-/** Lists the last change of each value, newest first: earlier values are not kept. One range of the key for each SoR. */
+/** Lists the last change of each value, newest first (earlier ones are not kept): a range of the key for each SoR. */
 async function listChangesOfPerson(
   db: Queryable,
   entityId: number,

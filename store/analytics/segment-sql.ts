@@ -1,4 +1,4 @@
-/** SQL for the people whom the filters of segments find, and counts of them by it. */
+/** SQL that finds the people of a segment's filters, and counts them. */
 import {
   type ComparedType,
   type Comparison,

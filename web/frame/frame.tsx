@@ -1,10 +1,11 @@
-/** What stands around each page: menu, entity, search, zone and the person. */
+/** The frame around each page: menu, entity, search, zone and the person. */
 import { Link, Outlet } from '@tanstack/react-router';
 import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { MENU, type Page } from '../pages/page.ts';
 import { PAGES } from '../pages/index.ts';
 import { Icon } from '../parts/icon.tsx';
 import { usePage } from '../router.tsx';
+import { onWait } from '../session/api.ts';
 import { Wave } from '../session/login.tsx';
 import { useSession } from '../session/session.tsx';
 import { changeSettings, useSettings, zones } from '../session/settings.ts';
@@ -129,9 +130,25 @@ function Top({ onMenu }: { onMenu: () => void }) {
         <Icon name="menu" />
       </button>
       <Palette />
+      <WaitNote />
       <ZonePick />
       <PersonMenu />
     </header>
+  );
+}
+
+/** Says that a call waits, as the server asked, before it is sent again. */
+function WaitNote() {
+  const [until, setUntil] = useState(0);
+  useEffect(() => onWait((ms) => setUntil(Date.now() + ms)), []);
+  useEffect(() => {
+    const timer = setTimeout(() => setUntil(0), Math.max(0, until - Date.now()));
+    return () => clearTimeout(timer);
+  }, [until]);
+  return until === 0 ? null : (
+    <span className="small second" role="status">
+      Millrace is busy: sent again in {Math.ceil((until - Date.now()) / 1_000)} s
+    </span>
   );
 }
 

@@ -61,7 +61,7 @@ function curlOf(
   ].join(' \\\n  ');
 }
 
-export function CopyButton({ text }: { text: string }) {
+function CopyButton({ text }: { text: string }) {
   const [isCopied, setCopied] = useState(false);
   return (
     <button

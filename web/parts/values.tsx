@@ -13,11 +13,6 @@ export function Count({ value }: { value: number | bigint }) {
   return <span className="n">{countText(value)}</span>;
 }
 
-/** Shows a share with what it is a share of. */
-export function Percent({ part, whole: total, of }: { part: number; whole: number; of: string }) {
-  return <span className="n">{total === 0 ? '–' : `${oneDecimal.format((100 * part) / total)} % of ${of}`}</span>;
-}
-
 /** Returns bytes in MB, below 0.1 MB in bytes. */
 export function bytesText(bytes: number): string {
   return bytes < 100_000 ? `${countText(bytes)} bytes` : `${oneDecimal.format(bytes / 1_000_000)} MB`;

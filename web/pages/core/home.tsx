@@ -1,4 +1,4 @@
-/** What needs the person: the entries of `listAttention`, the newest first, each with what to do. */
+/** The entries of `listAttention`: each needs the person, and says what to do. */
 import { Link } from '@tanstack/react-router';
 import type { AttentionItem } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';

@@ -1,4 +1,4 @@
-/** What came in: imports and requests of the JSON feed, with their counts. */
+/** The list of what came in: imports and requests of the JSON feed, with their counts. */
 import { Link } from '@tanstack/react-router';
 import type { ImportSummary } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';

@@ -6,7 +6,7 @@ import { Timeline, type TimelineEntry } from '../../parts/timeline.tsx';
 import { bytesText, countText, durationText } from '../../parts/values.tsx';
 import { rowsText } from './import-state.tsx';
 
-/** What happened to an import, from its reception to its re-drives. */
+/** The story of an import, from its reception to its re-drives. */
 export function ImportTimeline({ job }: { job: ImportProgress }) {
   const { received_at: received, started_at: started, source } = job;
   const size = source.bytes === null ? '' : `${bytesText(source.bytes)} `;
