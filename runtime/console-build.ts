@@ -58,8 +58,9 @@ export async function shipConsole(): Promise<string> {
   return folder;
 }
 
+/** Builds for production whatever this process runs for: React for development mounts each part twice. */
 async function runBuilder(out: string): Promise<void> {
-  await promisify(execFile)(process.execPath, [BUILDER, out]);
+  await promisify(execFile)(process.execPath, [BUILDER, out], { env: { ...process.env, NODE_ENV: 'production' } });
 }
 
 /** Returns older builds, the newest first, and deletes those that are too many. */

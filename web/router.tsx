@@ -42,8 +42,9 @@ export function usePage(): Page | null {
 
 function Allowed({ shown, Loaded }: { shown: Page; Loaded: React.ComponentType }) {
   const { missingFor } = useSession();
+  const path: string | undefined = useRouterState().matches.at(-1)?.pathname;
   const missing = [...new Set(shown.needs.flatMap((name) => missingFor(name)))];
-  return missing.length > 0 ? <NoRight title={shown.title} missing={missing} /> : <Loaded />;
+  return missing.length > 0 ? <NoRight title={shown.title} missing={missing} /> : <Loaded key={path} />;
 }
 
 function UnknownPage() {

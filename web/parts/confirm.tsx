@@ -10,6 +10,7 @@ export function ConfirmButton({
   title,
   says,
   yes,
+  kind = 'danger',
   typed,
   sent,
   onYes,
@@ -22,6 +23,8 @@ export function ConfirmButton({
   says: ReactNode;
   /** The words on the button that does it. */
   yes: string;
+  /** The look of the button that asks. */
+  kind?: 'danger' | 'plain' | '';
   /** A text that the person must type first, such as the name of the object. */
   typed?: string;
   sent: { isPending: boolean; error: Refusal | null; reset: () => void };
@@ -33,7 +36,7 @@ export function ConfirmButton({
     <>
       <ActionButton
         operation={operation}
-        kind="danger"
+        kind={kind}
         onPress={() => {
           sent.reset();
           setOpen(true);

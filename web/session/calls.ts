@@ -39,7 +39,7 @@ export function useRead<N extends OperationName>(
   { isWanted = true, pollWhile, isForgotten = false }: ReadOptions<ResultOf<N>> = {},
 ): UseQueryResult<ResultOf<N>, Refusal> {
   const { session } = useSession();
-  const { isAudited } = operationOf(name);
+  const isAudited = isLook(name, input);
   const since = useRef(Date.now());
   const queryKey = [session.entity.identifier, name, input];
   return useQuery<ResultOf<N>, Refusal>({
@@ -64,6 +64,12 @@ export function useRead<N extends OperationName>(
  */
 function signalOf(name: OperationName, context: { signal: AbortSignal }): { signal?: AbortSignal } {
   return operationOf(name).isAudited ? {} : { signal: context.signal };
+}
+
+/** Returns whether the call may write into the audit log. With `secrets: false` it writes nothing. */
+function isLook(name: OperationName, input: unknown): boolean {
+  const { query = {} } = (input ?? {}) as { query?: { secrets?: unknown } };
+  return operationOf(name).isAudited && query.secrets !== false;
 }
 
 /** Every second in the first minute, then every two; after ten minutes every five. Hidden tabs rest. */

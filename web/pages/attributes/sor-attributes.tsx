@@ -109,6 +109,7 @@ function Change({ attribute: { identifier, key, disabled } }: { attribute: SorAt
       title={`Disable ${key}?`}
       says="New values of it are ignored until it is enabled again. Those that it has stay."
       yes="Disable it"
+      kind="plain"
       sent={update}
       onYes={(options) => update.mutate({ params, body: { disabled: true } }, options)}
     >

@@ -114,6 +114,7 @@ function Actions({ sor: { identifier, name, type, disabled } }: { sor: ViewedSys
           title={`Disable ${name}?`}
           says="Imports, feeds, syncs and SDKs that write to it are refused until it is enabled again. Its values stay."
           yes="Disable it"
+          kind=""
           sent={disable}
           onYes={(options) => disable.mutate({ params }, options)}
         >

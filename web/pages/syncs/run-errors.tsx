@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<SyncError>[] = [
   {
     title: 'Problem',
     cell: ({ message, error_type, outcome, redriven_by }) => (
-      <div className="tight">
+      <div className="tight problem">
         <span>{message}</span>
         <span className="small quiet">
           {error_type}, {outcome}

@@ -10,7 +10,7 @@ export function RunChip({ run }: { run: Shown }) {
   return <Chip tone={toneOf(run)}>{stateText(run)}</Chip>;
 }
 
-function stateText({ state, records, dry_run, stage, fault }: Shown): string {
+export function stateText({ state, records, dry_run, stage, fault }: Shown): string {
   const name = dry_run ? 'Dry run ' : '';
   if (state === 'finished' && records.failed > 0)
     return capital(`${name}finished, ${countText(records.failed)} failed`);

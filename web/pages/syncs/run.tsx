@@ -16,7 +16,7 @@ import { bytesText, countText, durationText, When } from '../../parts/values.tsx
 import { useAction, useRead } from '../../session/calls.ts';
 import { RunErrors } from './run-errors.tsx';
 import { RunLog, RunSample } from './run-looks.tsx';
-import { causeText, partsOf, RunChip, SchemaChange, tookMs, toneOf } from './run-words.tsx';
+import { causeText, partsOf, RunChip, SchemaChange, stateText, tookMs, toneOf } from './run-words.tsx';
 
 type RunParams = { sync_id: string; run_id: string };
 
@@ -243,7 +243,7 @@ function entriesOf(run: SyncRun): TimelineEntry[] {
       ? [{ at: null, title: 'Fields without an attribute, left out', more: unmapped_fields.join(', ') }]
       : []),
     ...(removal ? [{ at: null, title: `Removal ${removal.state}`, more: removal.reason ?? undefined }] : []),
-    ...(run.ended_at === null ? [] : [{ at: run.ended_at, title: <RunChip run={run} />, tone: toneOf(run) }]),
+    ...(run.ended_at === null ? [] : [{ at: run.ended_at, title: stateText(run), tone: toneOf(run) }]),
     ...(mail ? [{ at: null, title: `Mail: ${mail.state}` }] : []),
   ];
 }

@@ -46,9 +46,11 @@ export function History({ sync, newest }: { sync: Sync; newest: Newest | undefin
   );
 }
 
-/** Returns the entries of a run, newest first: changed fields are found at its beginning. */
-function entriesOf(run: SyncRun): Entry[] {
-  return [{ kind: 'run', run }, ...(run.schema_change ? [{ kind: 'fields' as const, run }] : [])];
+/** Returns the entries of a run, newest first: changed fields, unless the run before has found the same. */
+function entriesOf(run: SyncRun, index: number, runs: readonly SyncRun[]): Entry[] {
+  const before = JSON.stringify(runs[index + 1]?.schema_change ?? null);
+  const isNews = run.schema_change !== null && JSON.stringify(run.schema_change) !== before;
+  return [{ kind: 'run', run }, ...(isNews ? [{ kind: 'fields' as const, run }] : [])];
 }
 
 const number = (title: string, of: (run: SyncRun) => number): Column<Entry> => ({
@@ -91,13 +93,14 @@ function columnsOf({ identifier }: Sync): readonly Column<Entry>[] {
 
 /** Width of a run and its gap in the drawing, and height of a row of bars. */
 const [SLOT, BAR, HEIGHT] = [20, 14, 56];
-const SHOWN = 30;
+/** Numbers of runs that the drawing has room for. */
+const [FEWEST, MOST] = [12, 30];
 
 /** Draws the ended runs, oldest first: records above, duration below. The table beside it has the numbers. */
 function Picture({ runs }: { runs: readonly SyncRun[] }) {
   const ended = runs
     .filter(({ ended_at, dry_run }) => ended_at !== null && !dry_run)
-    .slice(0, SHOWN)
+    .slice(0, MOST)
     .toReversed();
   if (ended.length < 2) return null;
   const most = Math.max(1, ...ended.map(({ records }) => records.read));
@@ -106,6 +109,7 @@ function Picture({ runs }: { runs: readonly SyncRun[] }) {
     <Panel title={`The last ${ended.length} runs`}>
       <div className="body">
         <Row
+          count={ended.length}
           title={`Records, at most ${countText(most)}`}
           said={`Records of the last ${ended.length} runs, oldest first`}
         >
@@ -114,6 +118,7 @@ function Picture({ runs }: { runs: readonly SyncRun[] }) {
           ))}
         </Row>
         <Row
+          count={ended.length}
           title={`Duration, at most ${durationText(longest)}`}
           said={`Duration of the last ${ended.length} runs, oldest first`}
         >
@@ -144,18 +149,23 @@ function Picture({ runs }: { runs: readonly SyncRun[] }) {
   );
 }
 
-function Row({ title, said, children }: { title: string; said: string; children: React.ReactNode }) {
+function Row({
+  title,
+  said,
+  count,
+  children,
+}: {
+  title: string;
+  said: string;
+  count: number;
+  children: React.ReactNode;
+}) {
+  const width = Math.max(FEWEST, count) * SLOT;
   return (
     <div>
       <p className="small second">{title}</p>
-      <svg
-        className="runs"
-        viewBox={`0 0 ${SHOWN * SLOT} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={said}
-      >
-        <rect className="f-line" x="0" y={HEIGHT - 0.5} width={SHOWN * SLOT} height="0.5" />
+      <svg className="runs" viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={said}>
+        <rect className="f-line" x="0" y={HEIGHT - 0.5} width={width} height="0.5" />
         {children}
       </svg>
     </div>
