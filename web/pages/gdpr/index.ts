@@ -7,7 +7,7 @@ export const privacyPages = [
     question: 'What waits for me?',
     needs: ['listGdprRequests'],
     menu: { group: 'Privacy', icon: 'lock' },
-    key: 'r',
+    key: 'd',
     load: () => import('./requests.tsx').then(({ Requests }) => Requests),
   }),
   page({
