@@ -61,7 +61,7 @@ function curlOf(
   ].join(' \\\n  ');
 }
 
-function CopyButton({ text }: { text: string }) {
+export function CopyButton({ text }: { text: string }) {
   const [isCopied, setCopied] = useState(false);
   return (
     <button
