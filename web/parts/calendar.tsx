@@ -61,20 +61,20 @@ function Day({
   isPicked: boolean;
   onPick: (day: string) => void;
 }) {
-  const number = (
-    <span className="n">{hasMonth || day.endsWith('-01') ? dayText(day) : String(Number(day.slice(-2)))}</span>
-  );
+  const text = dayText(day);
+  const isWhole = hasMonth || day.endsWith('-01');
+  const number = <span className="n">{isWhole ? text : text.split(' ')[0]}</span>;
   if (state === null) return <div className="day">{number}</div>;
   return (
     <button
       type="button"
       className={`day c-${state.tone}`}
       aria-pressed={isPicked}
-      aria-label={`${dayText(day)}: ${state.says}`}
       title={state.says}
       onClick={() => onPick(day)}
     >
       {number}
+      <span className="sr">{` ${isWhole ? '' : text.split(' ')[1]!}: ${state.says}, `}</span>
       <span className="word">{state.word}</span>
     </button>
   );
