@@ -64,7 +64,7 @@ async function listLocations(
   return 0;
 }
 
-const withoutLinks = (markdown: string) => markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+const withoutLinks = (markdown: string) => markdown.replaceAll(/\[([^[\]]{0,200})\]\([^()]{0,200}\)/g, '$1');
 
 type ReceiptOptions = { user?: string; device?: string; out?: string };
 

@@ -45,13 +45,13 @@ describe.skipIf(browser.open === null)('each page', () => {
       await tab.page.setViewportSize({ width: 1280, height: 900 });
       await tab.page.emulateMedia({ colorScheme: 'light' });
       await show(tab, path);
-      expect(await tab.page.title(), path).toBe(`${title} · Millrace`);
-      expect(await violationsOf(tab.page), `${path}, light`).toEqual([]);
+      expect(await tab.page.title()).toBe(`${title} · Millrace`);
+      expect({ path, found: await violationsOf(tab.page) }).toEqual({ path, found: [] });
       await tab.page.emulateMedia({ colorScheme: 'dark' });
       await tab.page.setViewportSize({ width: 320, height: 900 });
-      expect(await isTooWide(tab.page), `${path} at 320 pixels`).toBe(false);
-      expect(await violationsOf(tab.page), `${path}, dark and narrow`).toEqual([]);
-      expect(tab.faults, path).toEqual([]);
+      expect({ path, isTooWide: await isTooWide(tab.page) }).toEqual({ path, isTooWide: false });
+      expect({ path, found: await violationsOf(tab.page) }).toEqual({ path, found: [] });
+      expect({ path, faults: tab.faults }).toEqual({ path, faults: [] });
     }
   });
 
@@ -61,9 +61,10 @@ describe.skipIf(browser.open === null)('each page', () => {
     await logIn(tab, email);
     for (const { path, title, needs } of MENU) {
       const isOpen = needs.length === 0 || title === 'Tokens';
-      expect(await tab.page.getByRole('link', { name: title, exact: true }).count(), title).toBe(isOpen ? 1 : 0);
+      const links = await tab.page.getByRole('link', { name: title, exact: true }).count();
       await show(tab, path);
-      expect(await tab.page.getByText(/^Needs the (right|role) /).count(), path).toBe(isOpen ? 0 : 1);
+      const refusals = await tab.page.getByText(/^Needs the (right|role) /).count();
+      expect({ path, links, refusals }).toEqual({ path, links: isOpen ? 1 : 0, refusals: isOpen ? 0 : 1 });
     }
     expect(tab.faults).toEqual([]);
   });
@@ -81,7 +82,7 @@ describe.skipIf(browser.open === null)('each page', () => {
       );
       await show(tab, path);
       await tab.page.getByText('Out of order').first().waitFor();
-      expect(await violationsOf(tab.page), path).toEqual([]);
+      expect({ path, found: await violationsOf(tab.page) }).toEqual({ path, found: [] });
       await tab.page.unroute(failing);
       const again = tab.page.getByRole('button', { name: 'Try again' });
       for (let left = await again.count(); left > 0; left -= 1) {

@@ -1,4 +1,4 @@
-/** What the server refused: what is wrong, where, whose fault it is, and what to do. */
+/** A refusal of the server: what is wrong, where, whose fault it is, and what to do. */
 import { BROKEN_OFF, NOT_SENT, UNREACHABLE } from '../../api/client.ts';
 import type { Refusal } from '../session/api.ts';
 import { Icon } from './icon.tsx';

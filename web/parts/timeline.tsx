@@ -1,4 +1,4 @@
-/** What happened, one entry below the other. */
+/** Events, one entry below the other. */
 import type { ReactNode } from 'react';
 import type { Tone } from './balance.tsx';
 import { When } from './values.tsx';

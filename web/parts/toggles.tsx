@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Shows choices of which one holds. */
+/** Shows choices, one of them chosen. */
 export function Toggles<T extends string>({
   label,
   choices,

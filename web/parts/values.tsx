@@ -31,7 +31,7 @@ const twoDigits = (value: number): string => String(Math.floor(value)).padStart(
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Shows an instant in the zone of the top line: the time, from yesterday on with the day; within a day how long ago. */
+/** Shows an instant in the zone of the top line: the time, before today with the day, within a day how long ago. */
 export function When({ at }: { at: string | number | Date | null }) {
   const { zone } = useSettings();
   if (at === null) return <span className="quiet">–</span>;

@@ -24,7 +24,7 @@ export const queries = new QueryClient({
   },
 });
 
-/** What is missing for an operation: rights and a role. Empty if the person may call it. */
+/** Rights and a role that are missing for an operation. Empty if the person may call it. */
 export type Missing = readonly string[];
 
 type SessionValue = {
@@ -56,7 +56,7 @@ type State =
   | { kind: 'blocked' }
   | { kind: 'in'; session: ConsoleSession };
 
-/** What a call can do with this tab's gate. */
+/** This tab's gate, as a call can move it. */
 const gate = { end() {}, block() {} };
 
 /** Shows the login, or what needs a session. */

@@ -25,8 +25,7 @@ export function DayDetail({
 }) {
   const detail = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // Newer browsers return a promise, which React would take for a clean-up.
-    void detail.current?.scrollIntoView({ block: 'nearest' });
+    detail.current?.scrollIntoView({ block: 'nearest' });
   }, [day]);
   return (
     <div ref={detail}>

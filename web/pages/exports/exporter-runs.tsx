@@ -18,7 +18,7 @@ export const RUNS_QUERY = { per_page: 20, page: 1 };
 /** Reads that a run which ends may change. */
 const CHANGED: readonly unknown[] = ['reconcileExports', 'viewDataExporter', 'listDataExporters'];
 
-export function isOpen({ state }: Pick<ExportRun, 'state'>): boolean {
+function isOpen({ state }: Pick<ExportRun, 'state'>): boolean {
   return state === 'accepted' || state === 'running';
 }
 

@@ -1,4 +1,4 @@
-/** Corrected rows of an import: what the grid shows of an error, the file that is sent, and mistakes that rows share. */
+/** Corrected rows of an import: cells of the grid, the file that is sent, and mistakes that rows share. */
 import type { ImportError, ImportProgress } from '../../../api/client.ts';
 import { writeRecord } from '../../../domain/csv/write-record.ts';
 import { ERROR_COLUMNS, V3_COLUMNS } from '../../../domain/imports/import-columns.ts';

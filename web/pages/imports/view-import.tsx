@@ -191,7 +191,8 @@ function Notes({ job }: { job: ImportProgress }): ReactNode {
       : [
           [
             'warn',
-            `${countText(similar.count)} ids differ from another only in capitals or composed letters, and would become people of their own: ${similar.examples.map(({ line }) => `line ${line}`).join(', ')}.`,
+            `${countText(similar.count)} ids differ from another only in capitals or composed letters, and would become people ` +
+              `of their own: ${similar.examples.map(({ line }) => `line ${line}`).join(', ')}.`,
           ] as const,
         ]),
     ...(ignored.length === 0 ? [] : [['info', `Columns that nothing maps: ${ignored.join(', ')}.`] as const]),

@@ -199,7 +199,8 @@ function noteOf({ records, open, dry_run, removed, suspicious_ids, odd_cursors }
     [
       ...(refused > 0 && open !== null && !dry_run
         ? [
-            `${countText(refused - open)} of the ${countText(refused)} that were not written came in by a re-drive since, or are of erased people; ${countText(open)} are open.`,
+            `${countText(refused - open)} of the ${countText(refused)} that were not written came in by a re-drive since, ` +
+              `or are of erased people; ${countText(open)} are open.`,
           ]
         : []),
       ...(removed > 0 ? [`${countText(removed)} records were removed: the source no longer has them.`] : []),
