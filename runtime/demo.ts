@@ -393,37 +393,6 @@ async function fetchFile(link: string): Promise<Uint8Array> {
   }
 }
 
-await enter(async (config, log) => {
-  let hasEnded = false;
-  const say = (text: string) => {
-    if (!hasEnded) console.log(text);
-  };
-  const ending = askedToEnd().then(() => {
-    hasEnded = true;
-  });
-  const backends = await openBackends(config, say);
-  const bucket = await startDemoS3(config.MILLRACE_DATA_DIR, say).catch(async (error) => {
-    await backends.stop();
-    throw error;
-  });
-  try {
-    await withAppContext(config, backends, log, async (context) => {
-      const service = await startService(context, { serves: true, works: true });
-      const shown = show({ config, backends, bucket, url: service.url! }, say);
-      try {
-        await Promise.race([shown, ending]);
-        await ending;
-      } finally {
-        await service.stop();
-        await shown.catch(() => {}); // if asked to end meanwhile, it finds no server
-      }
-    });
-  } finally {
-    await bucket?.stop();
-    await backends.stop();
-  }
-});
-
 async function errorTable(client: Client, id: string): Promise<string> {
   const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
   return table(
@@ -459,3 +428,34 @@ const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
   ['interests', 'Set'],
   ['legacy', 'String'],
 ];
+
+await enter(async (config, log) => {
+  let hasEnded = false;
+  const say = (text: string) => {
+    if (!hasEnded) console.log(text);
+  };
+  const ending = askedToEnd().then(() => {
+    hasEnded = true;
+  });
+  const backends = await openBackends(config, say);
+  const bucket = await startDemoS3(config.MILLRACE_DATA_DIR, say).catch(async (error) => {
+    await backends.stop();
+    throw error;
+  });
+  try {
+    await withAppContext(config, backends, log, async (context) => {
+      const service = await startService(context, { serves: true, works: true });
+      const shown = show({ config, backends, bucket, url: service.url! }, say);
+      try {
+        await Promise.race([shown, ending]);
+        await ending;
+      } finally {
+        await service.stop();
+        await shown.catch(() => {}); // if asked to end meanwhile, it finds no server
+      }
+    });
+  } finally {
+    await bucket?.stop();
+    await backends.stop();
+  }
+});
