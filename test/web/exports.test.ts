@@ -91,7 +91,7 @@ describe.skipIf(browser.open === null)('exports in a browser', () => {
     await page.getByLabel('to confirm').fill('To the warehouse');
     await page.getByRole('button', { name: 'Delete the exporter' }).click();
     await page.getByRole('heading', { level: 1, name: 'Exports' }).waitFor();
-    expect(await page.getByRole('link', { name: 'To the warehouse' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'To the warehouse' }).waitFor({ state: 'detached' });
     const { rows } = await stack.store.db.query(
       `SELECT 1 FROM audit_log WHERE entity_id = $1 AND action = 'read' AND subject_kind = 'data_exporter'`,
       [world.entity.id],

@@ -70,7 +70,11 @@ export function Empty({ says, action, command }: { says: ReactNode; action?: Rea
     <div className="body empty">
       <p className="second">{says}</p>
       {action}
-      {command !== undefined && <pre className="cmd">{command}</pre>}
+      {command !== undefined && (
+        <pre className="cmd" tabIndex={0}>
+          {command}
+        </pre>
+      )}
     </div>
   );
 }

@@ -24,8 +24,7 @@ export function Home() {
             columns={[
               { title: 'Since', cell: ({ since }) => <When at={since} /> },
               { title: 'What', cell: (item) => <Subject item={item} /> },
-              { title: 'Why', cell: ({ kind, reason }) => <Reason kind={kind} reason={reason} /> },
-              { title: 'What to do', cell: ({ what_to_do }) => what_to_do },
+              { title: 'Why, and what to do', cell: (item) => <Reason item={item} /> },
             ]}
             rows={items}
             keyOf={({ kind, object, since }) => `${kind} ${object.type} ${object.id} ${object.run} ${since}`}
@@ -48,11 +47,14 @@ const TONES: Partial<Record<AttentionItem['kind'], Tone>> = {
   open_rows: 'warn',
 };
 
-function Reason({ kind, reason }: Pick<AttentionItem, 'kind' | 'reason'>) {
+function Reason({ item: { kind, reason, what_to_do } }: { item: AttentionItem }) {
   return (
-    <>
-      <Chip tone={TONES[kind] ?? 'bad'}>{kind.replaceAll('_', ' ')}</Chip> {reason}
-    </>
+    <span className="tight">
+      <span>
+        <Chip tone={TONES[kind] ?? 'bad'}>{kind.replaceAll('_', ' ')}</Chip> {reason}
+      </span>
+      <span className="small second">{what_to_do}</span>
+    </span>
   );
 }
 
