@@ -195,14 +195,15 @@ export const viewPerson = operation({
 
 const MAX_PAGE = 200;
 
+/** A sealed look or cursor holds an id, four bytes a character, in Base64. */
+const SEALED_CHARS = 2_000;
 const ofLook = {
   ...ofOne,
-  look: z
-    .string()
+  look: text({ max: SEALED_CHARS })
     .optional()
     .describe('From viewPerson, or from the page before: with it this call writes no further audit entry for an hour'),
   per_page: bodyInteger({ min: 1, max: MAX_PAGE }).default(50).describe(`From 1 to ${MAX_PAGE}, default 50`),
-  cursor: z.string().optional().describe('From the `next` of the page before'),
+  cursor: text({ max: SEALED_CHARS }).optional().describe('From the `next` of the page before'),
 };
 
 const pageOfLook = {

@@ -326,7 +326,8 @@ const ONE = `${PATH}/:request_id`;
 
 const byState = z
   .object({ waiting: z.int(), accepted: z.int(), running: z.int(), treated: z.int(), declined: z.int() })
-  .describe('Number of requests in each state, whatever the filter of states says');
+  .describe('Number of requests in each state, whatever the filter of states says')
+  .meta({ id: 'GdprRequestsByState' });
 
 export const listGdprRequests = operation({
   id: 'listGdprRequests',
@@ -334,7 +335,7 @@ export const listGdprRequests = operation({
   path: PATH,
   summary: 'List access and deletion requests, newest first',
   query: ListQuery,
-  result: pageOf(ListedGdprRequest).extend({ by_state: byState }),
+  result: pageOf(ListedGdprRequest).extend({ by_state: byState }).meta({ id: 'GdprRequestsPage' }),
 });
 
 export const viewGdprRequest = operation({
