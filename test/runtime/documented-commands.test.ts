@@ -37,6 +37,7 @@ const PAGES = [
   'docs/users.md',
   'docs/exports.md',
   'docs/attention.md',
+  'docs/beyond-the-reference.md',
   'docs/gdpr.md',
 ];
 /** Blocks that can't be run here, each with a reason above it; they should become fewer. */
