@@ -36,3 +36,17 @@ export const listCursor = z.string().transform((value, ctx): ListCursor => {
   ctx.issues.push({ code: 'custom', message: 'is not a cursor from `next`', input: value });
   return z.NEVER;
 });
+
+/** Writes the members of a position as a cursor. */
+export function writePositionCursor(members: readonly (string | number)[]): string {
+  return Buffer.from(JSON.stringify(members)).toString('base64url');
+}
+
+/** Returns the members of such a cursor; null if `members` does not take them. */
+export function readPositionCursor<T>(members: z.ZodType<T>, cursor: string): T | null {
+  try {
+    return members.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+  } catch {
+    return null;
+  }
+}

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ATTENTION_KINDS, ATTENTION_OBJECTS } from '../../domain/jobs/attention.ts';
 import { pageNumber } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { readPositionCursor, writePositionCursor } from '../core/page.ts';
 
 export const AttentionItem = z
   .object({
@@ -23,29 +24,21 @@ export type AttentionItem = z.output<typeof AttentionItem>;
 export type AttentionCursor = { micros: number; kind: string; id: string; run: string };
 
 export function writeAttentionCursor({ micros, kind, id, run }: AttentionCursor): string {
-  return Buffer.from(JSON.stringify([micros, kind, id, run])).toString('base64url');
+  return writePositionCursor([micros, kind, id, run]);
 }
 
 const word = z.string().regex(/^[\w ./:-]{0,200}$/);
 const place = z.tuple([z.int().min(0), word, word, word]);
 
 const attentionCursor = z.string().transform((value, ctx): AttentionCursor => {
-  const { data } = place.safeParse(readJson(Buffer.from(value, 'base64url').toString()));
-  if (data) {
-    const [micros, kind, id, run] = data;
+  const read = readPositionCursor(place, value);
+  if (read) {
+    const [micros, kind, id, run] = read;
     return { micros, kind, id, run };
   }
   ctx.issues.push({ code: 'custom', message: 'is not a cursor from `next`', input: value });
   return z.NEVER;
 });
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
 
 export const listAttention = operation({
   id: 'listAttention',

@@ -6,6 +6,7 @@ import { PERSON_MATCHES, PERSON_PARTS, type PersonPart } from '../../domain/anal
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt.ts';
 import { decideDevice } from '../../domain/sends/device-decision.ts';
+import { isoOf } from '../../domain/time/iso-time.ts';
 import {
   findPeopleById,
   findPeopleByValue,
@@ -204,8 +205,6 @@ const READERS: { [Part in PersonPart]: Reader<Part> } = {
     erased_at: isoOf(await findRaisedAt(db, entityId, [hashOf(secrets, entityId, person)])),
   }),
 };
-
-const isoOf = (at: Date | null): string | null => at?.toISOString() ?? null;
 
 function showCount({ count, firstAt, lastAt }: Counted) {
   return { count, first_at: isoOf(firstAt), last_at: isoOf(lastAt) };

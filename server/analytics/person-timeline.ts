@@ -2,9 +2,11 @@
 
 import { z } from 'zod';
 import * as api from '../../api/analytics/people.ts';
+import { readPositionCursor, writePositionCursor } from '../../api/core/page.ts';
 import { TIMELINE_KINDS, type TimelineKind } from '../../domain/analytics/person.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES, messageIdOf } from '../../domain/sends/attempt.ts';
+import { isoOf } from '../../domain/time/iso-time.ts';
 import {
   listMessagesOfPerson,
   listTimeline,
@@ -74,16 +76,12 @@ const Cursor = z.tuple([z.int(), z.enum(Object.keys(TIMELINE_KINDS) as [Timeline
 
 /** Holds no id of a person: it need not be sealed. */
 function writeCursor({ micros, kind, id }: TimelinePosition): string {
-  return Buffer.from(JSON.stringify([micros, kind, id])).toString('base64url');
+  return writePositionCursor([micros, kind, id]);
 }
 
 function readCursor(given: string): TimelinePosition {
-  try {
-    const [micros, kind, id] = Cursor.parse(JSON.parse(Buffer.from(given, 'base64url').toString()));
-    return { micros, kind, id };
-  } catch {
-    return refuseCursor();
-  }
+  const [micros, kind, id] = readPositionCursor(Cursor, given) ?? refuseCursor();
+  return { micros, kind, id };
 }
 
 function refuseCursor(): never {
@@ -134,8 +132,6 @@ function showEntry(entry: TimelineEntry): api.TimelineEntry {
       };
   }
 }
-
-const isoOf = (at: Date | null): string | null => at?.toISOString() ?? null;
 
 type OnDevice = { appIdentifier: string; deviceId: string | null; userId: string | null };
 

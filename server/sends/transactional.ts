@@ -9,6 +9,7 @@ import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt.ts';
+import { isoOf } from '../../domain/time/iso-time.ts';
 import { findTestedCampaign } from '../../store/campaigns/campaign-tests.ts';
 import {
   type Campaign,
@@ -186,7 +187,6 @@ async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
   };
 }
 
-const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 
 const report = route(api.reportMessages, async ({ params, query, ...who }, { db }) => {

@@ -5,6 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { type AttemptCode, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { AttemptContent } from '../../domain/sends/plan-attempts.ts';
+import { isoOf } from '../../domain/time/iso-time.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-out.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -101,8 +102,6 @@ function attemptLine(entityId: number, attempt: NewAttempt, now: string): string
     attempt.content,
   ]);
 }
-
-const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 export type DueAttempt = {
   id: number;

@@ -3,6 +3,7 @@
 import { reachStateOf, STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import type { AttemptCode } from '../../../domain/sends/attempt.ts';
+import { isoOf } from '../../../domain/time/iso-time.ts';
 import {
   type Campaign,
   type CampaignFilter,
@@ -159,7 +160,6 @@ export const campaignLogs: FileSource<CampaignLogsQuery> = {
 
 const dateOf = (text: string | null) => (text === null ? null : new Date(text));
 const secondsOf = (at: Date | null) => at && Math.floor(at.getTime() / 1_000);
-const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 type LoggedAttempt = Row<
   'attempts',

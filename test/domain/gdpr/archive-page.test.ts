@@ -70,8 +70,8 @@ function textOf(page: string): string {
 
 test('says in words what is stored, by what it tells: whatever the type, an attribute has one value', () => {
   const number = { number_value: '12345678901234567890.10' };
-  const nobody = { user_id: new Set<string>(), device_id: new Set<string>() };
-  const { shown: big } = archiveRecord(locationWords('attribute_values'), number, { apps: new Map(), ids: nobody });
+  const noIds = { user_id: new Set<string>(), device_id: new Set<string>() };
+  const { shown: big } = archiveRecord(locationWords('attribute_values'), number, { apps: new Map(), ids: noIds });
   const values = [
     { string_value: 'gold' },
     { string_value: '' },
