@@ -1,7 +1,7 @@
 /** A client of the interface: a function for each operation returns `result`, or throws the server's `Refusal`. */
 import type { z } from 'zod';
 import { Refusal, type RefusalExtra, refuse } from '../domain/core/refusal.ts';
-import type { CalledOperation } from './core/called-operation.ts';
+import { type CalledOperation, isLook } from './core/called-operation.ts';
 import { CALLED_OPERATIONS } from './core/called-operations.ts';
 import { type Operation, takesIdempotencyKey } from './core/operation.ts';
 import type * as contract from './operations.ts';
@@ -126,15 +126,11 @@ const RETRY_MS = 300;
 const MAX_WAIT_SECONDS = 60;
 const ACCEPT = { 2: 'application/json', 3: 'application/vnd.svc.v3, application/json' };
 
-/** Makes a client of `operations`, by default of all. */
-export function createClient(
-  options: ClientOptions,
-  operations: readonly CalledOperation[] = CALLED_OPERATIONS,
-): Client {
+export function createClient(options: ClientOptions): Client {
   const connection = new Connection(options);
   const client = { each: {}, stream: {} } as Record<'each' | 'stream', Record<string, unknown>> &
     Record<string, unknown>;
-  for (const operation of operations) {
+  for (const operation of CALLED_OPERATIONS) {
     const { id: name } = operation;
     client[name] = (input?: Input, call?: CallOptions) => connection.call(operation, input, call);
     client.each[name] = (input?: Input, call?: CallOptions) => connection.each(operation, input, call);
@@ -292,8 +288,7 @@ function requestOf(
   { signal, idempotencyKey, headers: own, onHeaders }: CallOptions,
   given: Record<string, string>,
 ): Request {
-  const { method, uploadPart, isAudited } = operation;
-  const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => pathSegment(operation, name, params[name]));
+  const { method, uploadPart } = operation;
   const headers = {
     ...given,
     ...own,
@@ -301,9 +296,9 @@ function requestOf(
   };
   const request: Request = {
     method,
-    path: path + search(query),
+    path: addressOf(operation, { params, query }),
     headers,
-    isLook: method === 'GET' && isAudited && String(query['secrets']) !== 'false',
+    isLook: method === 'GET' && isLook(operation, query),
     ...(signal ? { signal } : {}),
     ...(onHeaders ? { onHeaders } : {}),
   };
@@ -311,6 +306,15 @@ function requestOf(
     return { ...request, body: formOf(body as Record<string, unknown>, uploadPart, file) };
   if (body === undefined) return request;
   return { ...request, body: stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
+}
+
+/** Returns path and query of a call. */
+export function addressOf(
+  operation: CalledOperation,
+  { params = {}, query = {} }: Omit<Input, 'body' | 'file'>,
+): string {
+  const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => pathSegment(operation, name, params[name]));
+  return path + search(query);
 }
 
 /** Refuses a value that would turn the path into another operation's. */

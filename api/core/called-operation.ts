@@ -11,6 +11,11 @@ export type CalledOperation = Pick<
 
 const OPTIONAL = ['bare', 'isProbe', 'contentType', 'idempotencyKey', 'uploadPart', 'role'] as const;
 
+/** Returns whether a call may write into the audit log. With `secrets=false` it shows none, and writes nothing. */
+export function isLook({ isAudited }: CalledOperation, query: Readonly<Record<string, unknown>> = {}): boolean {
+  return isAudited && String(query['secrets']) !== 'false';
+}
+
 export function calledOperations(contract: object): CalledOperation[] {
   return Object.values(contract)
     .filter(isOperation)

@@ -7,6 +7,15 @@ import type { Right } from '../../domain/accounts/rights.ts';
 export type Auth = 'token' | 'sor_key' | 'app_key' | 'none';
 /** A role besides the rights. `person`: no service token; `superadmin` counts as an admin of each entity. */
 export type Role = 'person' | 'admin' | 'superadmin';
+/** Returns whether a caller has the role; an operation without one takes all. */
+export function hasRole(
+  { isPerson, admin, superadmin }: { isPerson: boolean; admin: boolean; superadmin: boolean },
+  role: Role | undefined,
+): boolean {
+  if (role === undefined) return true;
+  return role === 'person' ? isPerson : superadmin || (role === 'admin' && admin);
+}
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The reference's refusal of a body or query in which one of these elements is wrong or missing. */

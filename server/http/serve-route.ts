@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Operation, Role } from '../../api/core/operation.ts';
+import { hasRole, type Operation, type Role } from '../../api/core/operation.ts';
 import { MAX_FAULTS, Refusal, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { MAX_ELEMENTS, shapeError } from '../../domain/json/json-size.ts';
 import { misspeltName } from '../../domain/text/say-unknown.ts';
@@ -49,7 +49,8 @@ export function authorise(app: FastifyInstance, { cpuShare }: RouteDependencies)
     if (route?.auth !== 'token') return;
     if (!caller) return refuse(401, 'unauthorized', 'Invalid or missing token');
     refuseOtherEntity(route, caller, request.headers['x-millrace-entity']);
-    if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
+    const isPerson = caller.serviceTokenId === null;
+    if (route.role && !hasRole({ ...caller, isPerson }, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
     const missing = route.rights.find((right) => !caller.rights.has(right));
     if (missing) refuse(403, 'forbidden', `This needs the right ${missing}`);
     cpuShare.noteCall(caller.entityId);
@@ -70,11 +71,6 @@ const ROLE_MISSING: Record<Role, string> = {
   admin: 'This needs an admin of the entity',
   superadmin: 'This needs a superadmin',
 };
-
-function hasRole({ serviceTokenId, admin, superadmin }: Caller, role: Role): boolean {
-  if (role === 'person') return serviceTokenId === null;
-  return superadmin || (role === 'admin' && admin);
-}
 
 export function serveRoute(app: FastifyInstance, route: Route, deps: RouteDependencies): void {
   app.route({

@@ -1,5 +1,12 @@
 /** The client of this page: calls with the session's cookie, for the entity that the page shows. */
-import { createClient, type Client, type ClientOptions, Refusal, type OperationName } from '../../api/client.ts';
+import {
+  addressOf,
+  createClient,
+  type Client,
+  type ClientOptions,
+  Refusal,
+  type OperationName,
+} from '../../api/client.ts';
 import type { CalledOperation } from '../../api/core/called-operation.ts';
 import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
 
@@ -52,7 +59,5 @@ export function fileAddress(
   params: Record<string, string> = {},
   query: Record<string, string> = {},
 ): string {
-  const path = operationOf(name).path.replaceAll(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key] ?? ''));
-  const search = new URLSearchParams(query).toString();
-  return search === '' ? path : `${path}?${search}`;
+  return addressOf(operationOf(name), { params, query });
 }

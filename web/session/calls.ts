@@ -8,6 +8,7 @@ import {
   type UseQueryResult,
 } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { isLook } from '../../api/core/called-operation.ts';
 import { api, BACKGROUND, type Client, type OperationName, operationOf, type Refusal } from './api.ts';
 import { queries, useSession } from './session.tsx';
 
@@ -39,7 +40,7 @@ export function useRead<N extends OperationName>(
   { isWanted = true, pollWhile, isForgotten = false }: ReadOptions<ResultOf<N>> = {},
 ): UseQueryResult<ResultOf<N>, Refusal> {
   const { session } = useSession();
-  const isAudited = isLook(name, input);
+  const isAudited = isLookOf(name, input);
   const since = useRef(Date.now());
   const queryKey = [session.entity.identifier, name, input];
   return useQuery<ResultOf<N>, Refusal>({
@@ -47,7 +48,7 @@ export function useRead<N extends OperationName>(
     // The page, not the person, asks again for known data.
     queryFn: (context) =>
       call(name, input, {
-        ...signalOf(name, context),
+        ...signalOf(isAudited, context),
         ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND),
       }),
     enabled: isWanted,
@@ -62,14 +63,13 @@ export function useRead<N extends OperationName>(
  * Returns the signal that ends a call with its page. An audited look has none: Query cancels calls that take one, and a
  * page that comes back would look a second time.
  */
-function signalOf(name: OperationName, context: { signal: AbortSignal }): { signal?: AbortSignal } {
-  return operationOf(name).isAudited ? {} : { signal: context.signal };
+function signalOf(isAudited: boolean, context: { signal: AbortSignal }): { signal?: AbortSignal } {
+  return isAudited ? {} : { signal: context.signal };
 }
 
-/** Returns whether the call may write into the audit log. With `secrets: false` it writes nothing. */
-function isLook(name: OperationName, input: unknown): boolean {
-  const { query = {} } = (input ?? {}) as { query?: { secrets?: unknown } };
-  return operationOf(name).isAudited && query.secrets !== false;
+function isLookOf(name: OperationName, input: unknown): boolean {
+  const { query } = (input ?? {}) as { query?: Record<string, unknown> };
+  return isLook(operationOf(name), query);
 }
 
 /** Every second in the first minute, then every two; after ten minutes every five. Hidden tabs rest. */
@@ -89,7 +89,7 @@ export function useList<N extends OperationName>(
   { isWanted = true, pollWhile }: ReadOptions<ResultOf<N>> = {},
 ) {
   const { session } = useSession();
-  const { isAudited } = operationOf(name);
+  const isAudited = isLookOf(name, input);
   const since = useRef(Date.now());
   const queryKey = [session.entity.identifier, name, input, PAGES];
   return useInfiniteQuery<ResultOf<N>, Refusal, Pages<N>, unknown[], string | null>({
@@ -101,7 +101,7 @@ export function useList<N extends OperationName>(
       const more = pageParam === null ? {} : Object.fromEntries(new URL(pageParam).searchParams);
       const isKnown = pageParam === null && queries.getQueryData(queryKey) !== undefined;
       return call(name, { ...rest, query: { ...query, ...more } } as InputOf<N>, {
-        ...signalOf(name, context),
+        ...signalOf(isAudited, context),
         ...(isKnown ? BACKGROUND : {}),
       });
     },

@@ -2,6 +2,7 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 import type { ConsoleSession, OperationName } from '../../api/client.ts';
+import { hasRole } from '../../api/core/operation.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 import { api, BACKGROUND, operationOf, Refusal, showEntity } from './api.ts';
 import { IdleWarning } from './idle.tsx';
@@ -115,7 +116,6 @@ export function SessionGate({ children }: { children: ReactNode }) {
   return (
     <SessionProvider
       session={state.session}
-      onSession={begin}
       onEnd={() => {
         end(false);
         say('ended');
@@ -128,12 +128,10 @@ export function SessionGate({ children }: { children: ReactNode }) {
 
 function SessionProvider({
   session,
-  onSession,
   onEnd,
   children,
 }: {
   session: ConsoleSession;
-  onSession: (session: ConsoleSession) => void;
   onEnd: () => void;
   children: ReactNode;
 }) {
@@ -144,16 +142,15 @@ function SessionProvider({
       missingFor,
       may: (operation) => missingFor(operation).length === 0,
       async switchTo(entity) {
-        const switched = await api.switchSession({ body: { entity } });
-        queries.clear();
-        onSession(switched);
+        await api.switchSession({ body: { entity } });
+        location.assign('/console/');
       },
       async logOut() {
         await api.endSession();
         onEnd();
       },
     };
-  }, [session, onSession, onEnd]);
+  }, [session, onEnd]);
   return (
     <Context.Provider value={value}>
       {children}
@@ -171,8 +168,7 @@ function SessionProvider({
 function missingOf(session: ConsoleSession, operation: OperationName): Missing {
   const { rights, role } = operationOf(operation);
   const lacked: string[] = rights.filter((right: Right) => !session.enable[right]);
-  const hasRole = role === undefined || role === 'person' || session.superadmin || (role === 'admin' && session.admin);
-  return hasRole ? lacked : [...lacked, role];
+  return hasRole({ ...session, isPerson: true }, role) ? lacked : [...lacked, role!];
 }
 
 function Unreachable({ refusal, retry }: { refusal: Refusal; retry: () => void }) {

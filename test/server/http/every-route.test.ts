@@ -197,7 +197,7 @@ describe('every route', () => {
     const type = route.contentType ?? 'application/json';
     expect(reply.headers['content-type']).toBe(type === 'application/zip' ? type : `${type}; charset=utf-8`);
     if (!route.contentType) expect(documentedFaults(route, reply.json())).toEqual([]);
-    // What SDKs, verifiers and probes ask for is as they want it; an export record is bare in the reference.
+    // SDKs, verifiers and probes want answers of their own form; an export record is bare in the reference.
     const isBare =
       route.isProbe ||
       ['/settings', '/jwks.json', '/exports/:export_identifier'].some((end) => route.path.endsWith(end));
