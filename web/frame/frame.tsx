@@ -109,10 +109,7 @@ function EntityPick() {
   return (
     <label className="entity">
       <span className="sr">Entity</span>
-      <select
-        value={session.entity.identifier}
-        onChange={({ target }) => void switchTo(target.value).then(() => location.assign('/console/'))}
-      >
+      <select value={session.entity.identifier} onChange={({ target }) => void switchTo(target.value)}>
         {session.entities.map(({ identifier, name }) => (
           <option key={identifier} value={identifier}>
             {name}

@@ -1,8 +1,8 @@
 /** The call behind a page, as curl and as `millrace`, with the page of the manual. */
 import { operationOf, type OperationName } from '../session/api.ts';
-import { useState } from 'react';
 import { Icon } from './icon.tsx';
 import { Panel } from './panel.tsx';
+import { useCopy } from './values.tsx';
 
 export function AsCommand({
   operation,
@@ -62,13 +62,9 @@ function curlOf(
 }
 
 export function CopyButton({ text }: { text: string }) {
-  const [isCopied, setCopied] = useState(false);
+  const [isCopied, copy] = useCopy(text);
   return (
-    <button
-      type="button"
-      className="btn plain"
-      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
-    >
+    <button type="button" className="btn plain" onClick={copy}>
       <Icon name={isCopied ? 'check' : 'copy'} />
       {isCopied ? 'Copied' : 'Copy'}
     </button>

@@ -1,6 +1,5 @@
 /** The line that says whether all that came in came to something: total = part + part + part, each a link. */
 import { Link } from '@tanstack/react-router';
-import { Fragment } from 'react';
 import { countText } from './values.tsx';
 
 export type Tone = 'ok' | 'neutral' | 'bad' | 'warn' | 'accent' | 'info' | 'unknown';
@@ -62,9 +61,13 @@ function Strip({ total, parts }: { total: number; parts: readonly BalancePart[] 
   return (
     <svg className="strip" viewBox={`0 0 ${WIDTH} 10`} preserveAspectRatio="none" role="img" aria-label={said}>
       {parts.map(({ label, tone }, index) => (
-        <Fragment key={label}>
-          <rect className={`f-${tone}`} x={starts[index]} width={Math.max(2, raw[index]! * scale - 2)} height="10" />
-        </Fragment>
+        <rect
+          key={label}
+          className={`f-${tone}`}
+          x={starts[index]}
+          width={Math.max(2, raw[index]! * scale - 2)}
+          height="10"
+        />
       ))}
     </svg>
   );

@@ -18,6 +18,34 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   );
 }
 
+/** Ends a form of a dialog: shows what was refused, and the two ways out. */
+export function FormEnd({
+  refusal,
+  isOff,
+  onClose,
+  children,
+}: {
+  refusal: Refusal | null;
+  isOff: boolean;
+  onClose: () => void;
+  /** The words on the button that sends. */
+  children: ReactNode;
+}) {
+  return (
+    <>
+      {refusal && <Refused refusal={refusal} />}
+      <div className="filters">
+        <button type="button" className="btn" onClick={onClose}>
+          Leave it
+        </button>
+        <button type="submit" className="btn main" disabled={isOff}>
+          {children}
+        </button>
+      </div>
+    </>
+  );
+}
+
 /** Asks before an action. With `word`, the person types it first: a name or a number that shows what is meant. */
 export function Confirm({
   title,

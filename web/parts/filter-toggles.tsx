@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router';
+import { useFilters } from './filters.ts';
 import { Toggles } from './toggles.tsx';
 import { countText } from './values.tsx';
 
@@ -15,14 +15,8 @@ export function FilterToggles({
   value: string;
   options: readonly { value: string; title?: string; count?: number }[];
 }) {
-  const navigate = useNavigate();
-  const choose = (chosen: string): void => {
-    const search = (before: Record<string, unknown>) => ({
-      ...before,
-      [name]: chosen === options[0]?.value ? undefined : chosen,
-    });
-    void navigate({ to: '.', search, replace: true, resetScroll: false });
-  };
+  const [, change] = useFilters();
+  const choose = (chosen: string): void => change({ [name]: chosen === options[0]?.value ? undefined : chosen });
   const choices = options.map(({ value: each, title = each, count }) => ({
     value: each,
     title: (

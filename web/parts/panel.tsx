@@ -2,6 +2,7 @@
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import type { Refusal } from '../session/api.ts';
 import { Refused } from './refusal.tsx';
+import { When } from './values.tsx';
 
 export function Panel({
   title,
@@ -41,7 +42,9 @@ export function Shown<T>({ result, children }: { result: Result<T>; children: (d
     <>
       {error && <Refused refusal={error} retry={() => void refetch()} />}
       {error && data !== undefined && (
-        <p className="small quiet">As of {new Date(dataUpdatedAt).toLocaleTimeString('en-GB')}</p>
+        <p className="small quiet">
+          As of <When at={dataUpdatedAt} />
+        </p>
       )}
       {data === undefined ? error === null && <Skeleton /> : children(data)}
     </>

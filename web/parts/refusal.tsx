@@ -4,10 +4,7 @@ import type { Refusal } from '../session/api.ts';
 import { Icon } from './icon.tsx';
 
 export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => void }) {
-  const { messages, request_id } = refusal.extra as {
-    messages?: { element?: string; message?: string }[];
-    request_id?: string;
-  };
+  const { messages } = refusal.extra;
   return (
     <div className="note bad refusal" role="alert">
       <Icon name="crash" />
@@ -22,10 +19,7 @@ export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => vo
             ))}
           </ul>
         )}
-        <span className="small">
-          {faultOf(refusal)}
-          {request_id === undefined ? '' : ` Request ${request_id}.`}
-        </span>
+        <span className="small">{faultOf(refusal)}</span>
         {retry && (
           <button type="button" className="btn" onClick={retry}>
             Try again

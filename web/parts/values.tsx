@@ -74,10 +74,7 @@ function agoText(ms: number): string {
 
 /** Shows an id whole, or the ends of a hash, and copies all of it on a press. */
 export function Id({ value, isShort = false }: { value: string; isShort?: boolean }) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = (): void => {
-    void navigator.clipboard.writeText(value).then(() => setCopied(true));
-  };
+  const [isCopied, copy] = useCopy(value);
   return (
     <span className="id">
       <code title={isShort ? value : undefined}>{isShort ? `${value.slice(0, 6)}…${value.slice(-4)}` : value}</code>
@@ -86,4 +83,10 @@ export function Id({ value, isShort = false }: { value: string; isShort?: boolea
       </button>
     </span>
   );
+}
+
+/** Returns whether the text was copied, and what copies it. */
+export function useCopy(text: string): [isCopied: boolean, copy: () => void] {
+  const [isCopied, setCopied] = useState(false);
+  return [isCopied, () => void navigator.clipboard.writeText(text).then(() => setCopied(true))];
 }

@@ -1,34 +1,33 @@
 /** The audit log, behind a press, since reading it is an entry of it. */
-import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditEntry } from '../../../api/client.ts';
 import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../../domain/accounts/audit.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
+import { useFilters } from '../../parts/filters.ts';
 import { Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { When } from '../../parts/values.tsx';
+import { fileAddress } from '../../session/api.ts';
 import { useList } from '../../session/calls.ts';
 
 const FILTERS = { action: AUDIT_ACTIONS, subject_kind: SUBJECT_KINDS, actor_kind: ACTOR_KINDS } as const;
 type Filters = { [K in keyof typeof FILTERS]?: (typeof FILTERS)[K][number] };
 
 export function AuditLog() {
-  const search: Record<string, string> = useSearch({ strict: false });
-  const navigate = useNavigate();
+  const [search, change] = useFilters();
   const filters = Object.fromEntries(
     Object.entries(FILTERS).flatMap(([name, values]) =>
       (values as readonly string[]).includes(search[name] ?? '') ? [[name, search[name]]] : [],
     ),
   ) as Filters;
-  const csv = `/api/audit_log.csv?${new URLSearchParams(filters).toString()}`;
   return (
     <>
       <Head
         title="Audit log"
         facts={<span>each change, and each look at people or secrets</span>}
         actions={
-          <a className="btn" href={csv} download>
+          <a className="btn" href={fileAddress('exportAuditLog', {}, filters)} download>
             As a file
           </a>
         }
@@ -37,10 +36,7 @@ export function AuditLog() {
         {Object.entries(FILTERS).map(([name, values]) => (
           <label className="pick" key={name}>
             {name.replace('_', ' ')}
-            <select
-              value={search[name] ?? ''}
-              onChange={({ target }) => void navigate({ to: '.', search: { ...search, [name]: target.value } })}
-            >
+            <select value={search[name] ?? ''} onChange={({ target }) => change({ [name]: target.value || undefined })}>
               <option value="">any</option>
               {values.map((value) => (
                 <option key={value}>{value}</option>

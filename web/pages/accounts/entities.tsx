@@ -3,11 +3,10 @@ import { type FormEvent, useState } from 'react';
 import type { ViewedEntity } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
-import { Refused } from '../../parts/refusal.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { Id } from '../../parts/values.tsx';
@@ -68,15 +67,9 @@ function Make({ onClose }: { onClose: () => void }) {
       <form className="tight" onSubmit={send}>
         <Field label="Name" name="name" required />
         <Field label="Zone" name="default_tz" defaultValue="Europe/Paris" required hint="Of the IANA database." />
-        {create.error && <Refused refusal={create.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={create.isPending}>
-            Create it
-          </button>
-        </div>
+        <FormEnd refusal={create.error} isOff={create.isPending} onClose={onClose}>
+          Create it
+        </FormEnd>
       </form>
     </Dialog>
   );

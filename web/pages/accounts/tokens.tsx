@@ -1,24 +1,23 @@
 /** The service tokens of the entity; a new one is shown once. */
 import { type FormEvent, useState } from 'react';
 import type { CreatedServiceToken, ServiceToken } from '../../../api/client.ts';
-import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { type Right, RIGHTS } from '../../../domain/accounts/rights.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { ConfirmButton } from '../../parts/confirm.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
-import { Refused } from '../../parts/refusal.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { Id, When } from '../../parts/values.tsx';
 import { useAction, useList } from '../../session/calls.ts';
-import { useSession } from '../../session/session.tsx';
+import { RightsField } from './rights-field.tsx';
 
 export function Tokens() {
   const tokens = useList('listServiceTokens', { query: {} });
   const [isMaking, setMaking] = useState(false);
-  const [revoked, setRevoked] = useState<ServiceToken | null>(null);
   const make = (
     <ActionButton operation="createServiceToken" kind="main" onPress={() => setMaking(true)}>
       New token
@@ -46,11 +45,7 @@ export function Tokens() {
               { title: 'Expires', cell: ({ expires_at }) => <When at={expires_at} /> },
               {
                 title: 'Actions',
-                cell: (token) => (
-                  <ActionButton operation="revokeServiceToken" kind="danger" onPress={() => setRevoked(token)}>
-                    Revoke
-                  </ActionButton>
-                ),
+                cell: (token) => <Revoke token={token} />,
               },
             ]}
             rows={tokens.data?.pages.flatMap(({ items }) => items) ?? []}
@@ -70,31 +65,29 @@ export function Tokens() {
         </aside>
       </div>
       {isMaking && <Make onClose={() => setMaking(false)} />}
-      {revoked && <Revoke token={revoked} onClose={() => setRevoked(null)} />}
     </>
   );
 }
 
-function Revoke({ token: { identifier, name }, onClose }: { token: ServiceToken; onClose: () => void }) {
-  const revoke = useAction('revokeServiceToken', { changes: ['listServiceTokens'], onDone: onClose });
+function Revoke({ token: { identifier, name } }: { token: ServiceToken }) {
+  const revoke = useAction('revokeServiceToken', { changes: ['listServiceTokens'] });
   return (
-    <Confirm
+    <ConfirmButton
+      operation="revokeServiceToken"
       title={`Revoke ${name}?`}
       says="The server refuses its calls from now on. This can't be undone."
-      action="Revoke the token"
-      isBusy={revoke.isPending}
-      refusal={revoke.error}
-      onConfirm={() => revoke.mutate({ params: { token_identifier: identifier } })}
-      onClose={onClose}
-    />
+      yes="Revoke the token"
+      sent={revoke}
+      onYes={(options) => revoke.mutate({ params: { token_identifier: identifier } }, options)}
+    >
+      Revoke
+    </ConfirmButton>
   );
 }
 
 function Make({ onClose }: { onClose: () => void }) {
-  const { session } = useSession();
   const [made, setMade] = useState<CreatedServiceToken | null>(null);
-  const own = RIGHTS.filter((right) => session.enable[right]);
-  const [rights, setRights] = useState<ReadonlySet<string>>(new Set());
+  const [enable, setEnable] = useState<Partial<Record<Right, boolean>>>({});
   const create = useAction('createServiceToken', { changes: ['listServiceTokens'], onDone: setMade });
   const send = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -103,7 +96,7 @@ function Make({ onClose }: { onClose: () => void }) {
       body: {
         name: textOf(form, 'name'),
         expires_in_days: Number(textOf(form, 'days')),
-        rights: own.filter((right) => rights.has(right)),
+        rights: RIGHTS.filter((right) => enable[right]),
       },
     });
   };
@@ -123,30 +116,10 @@ function Make({ onClose }: { onClose: () => void }) {
       <form className="tight" onSubmit={send}>
         <Field label="Name" name="name" required hint="Says which program uses it." />
         <Field label="Days until it expires" name="days" type="number" min={1} max={730} defaultValue={90} required />
-        <fieldset className="rights">
-          <legend>Rights</legend>
-          {own.map((right) => (
-            <label key={right}>
-              <input
-                type="checkbox"
-                checked={rights.has(right)}
-                onChange={({ target }) =>
-                  setRights(new Set([...rights].filter((each) => each !== right).concat(target.checked ? right : [])))
-                }
-              />{' '}
-              {right}
-            </label>
-          ))}
-        </fieldset>
-        {create.error && <Refused refusal={create.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={create.isPending}>
-            Create it
-          </button>
-        </div>
+        <RightsField enable={enable} onChange={setEnable} />
+        <FormEnd refusal={create.error} isOff={create.isPending} onClose={onClose}>
+          Create it
+        </FormEnd>
       </form>
     </Dialog>
   );

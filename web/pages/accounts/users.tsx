@@ -4,7 +4,8 @@ import type { Invitation, User } from '../../../api/client.ts';
 import { RIGHTS, type Right } from '../../../domain/accounts/rights.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { ConfirmButton } from '../../parts/confirm.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
@@ -14,13 +15,13 @@ import { textOf } from '../../parts/text-of.ts';
 import { When } from '../../parts/values.tsx';
 import { useAction, useList } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
+import { RightsField } from './rights-field.tsx';
 
 export function Users() {
   const { session } = useSession();
   const users = useList('listUsers', { query: {} });
   const [isInviting, setInviting] = useState(false);
   const [changed, setChanged] = useState<User | null>(null);
-  const [removed, setRemoved] = useState<User | null>(null);
   return (
     <>
       <Head
@@ -48,9 +49,7 @@ export function Users() {
                       <ActionButton operation="updateUser" onPress={() => setChanged(user)}>
                         Rights
                       </ActionButton>
-                      <ActionButton operation="removeUser" kind="danger" onPress={() => setRemoved(user)}>
-                        Remove
-                      </ActionButton>
+                      <Remove user={user} />
                     </span>
                   ),
                 },
@@ -73,7 +72,6 @@ export function Users() {
       </div>
       {isInviting && <Invite onClose={() => setInviting(false)} />}
       {changed && <Change user={changed} onClose={() => setChanged(null)} />}
-      {removed && <Remove user={removed} onClose={() => setRemoved(null)} />}
     </>
   );
 }
@@ -117,49 +115,20 @@ function Change({ user, onClose }: { user: User; onClose: () => void }) {
   );
 }
 
-/** Offers the rights that the person has: only these can be given or taken. */
-function RightsField({
-  enable,
-  onChange,
-}: {
-  enable: Partial<Record<Right, boolean>>;
-  onChange: (enable: Record<Right, boolean>) => void;
-}) {
-  const { session } = useSession();
+function Remove({ user: { uid, email } }: { user: User }) {
+  const remove = useAction('removeUser', { changes: ['listUsers'] });
   return (
-    <fieldset className="rights">
-      <legend>Rights</legend>
-      {RIGHTS.map((right) => (
-        <label
-          key={right}
-          title={session.enable[right] ? undefined : 'You lack it, so you can neither give nor take it'}
-        >
-          <input
-            type="checkbox"
-            checked={enable[right] ?? false}
-            disabled={!session.enable[right]}
-            onChange={({ target }) => onChange({ ...enable, [right]: target.checked } as Record<Right, boolean>)}
-          />{' '}
-          {right}
-        </label>
-      ))}
-    </fieldset>
-  );
-}
-
-function Remove({ user, onClose }: { user: User; onClose: () => void }) {
-  const remove = useAction('removeUser', { changes: ['listUsers'], onDone: onClose });
-  return (
-    <Confirm
-      title={`Remove ${user.email}?`}
+    <ConfirmButton
+      operation="removeUser"
+      title={`Remove ${email}?`}
       says="Their sessions in this entity end at once. An account that belongs to no other entity is deleted."
-      word={user.email}
-      action="Remove the user"
-      isBusy={remove.isPending}
-      refusal={remove.error}
-      onConfirm={() => remove.mutate({ params: { user_id: user.uid } })}
-      onClose={onClose}
-    />
+      typed={email}
+      yes="Remove the user"
+      sent={remove}
+      onYes={(options) => remove.mutate({ params: { user_id: uid } }, options)}
+    >
+      Remove
+    </ConfirmButton>
   );
 }
 
@@ -186,15 +155,9 @@ function Invite({ onClose }: { onClose: () => void }) {
           <input type="checkbox" checked={admin} onChange={({ target }) => setAdmin(target.checked)} /> admin of the
           entity
         </label>
-        {invite.error && <Refused refusal={invite.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={invite.isPending}>
-            Invite
-          </button>
-        </div>
+        <FormEnd refusal={invite.error} isOff={invite.isPending} onClose={onClose}>
+          Invite
+        </FormEnd>
       </form>
     </Dialog>
   );

@@ -2,9 +2,8 @@
 import type { FormEvent } from 'react';
 import type { ViewedDataExporter } from '../../../api/client.ts';
 import { EXPORT_DATA_TYPES, exportDataType } from '../../../domain/exports/export-data-type.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
-import { Refused } from '../../parts/refusal.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { type InputOf, useAction } from '../../session/calls.ts';
 import { Check, listOf } from './new-exporter.tsx';
@@ -57,15 +56,9 @@ export function ChangeExporter({ exporter, onClose }: { exporter: ViewedDataExpo
           <input type="checkbox" name="check" defaultChecked /> test the bucket first
         </label>
         <p className="small quiet">A run under way keeps its settings. Windows that are exported stay as they are.</p>
-        {change.error && <Refused refusal={change.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={change.isPending}>
-            {change.isPending ? 'Saving' : 'Save'}
-          </button>
-        </div>
+        <FormEnd refusal={change.error} isOff={change.isPending} onClose={onClose}>
+          {change.isPending ? 'Saving' : 'Save'}
+        </FormEnd>
       </form>
     </Dialog>
   );

@@ -1,10 +1,10 @@
 /** The runs of an exporter, followed while one is under way; what one changes is read again once it has ended. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import type { ExportRun } from '../../../api/client.ts';
 import type { Tone } from '../../parts/balance.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { ConfirmButton } from '../../parts/confirm.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
@@ -149,33 +149,25 @@ function tookText(start: string | null, end: string | null): string {
 }
 
 function RunActions({ id, run, runs }: { id: string; run: ExportRun; runs: readonly ExportRun[] }) {
-  const [isCanceling, setCanceling] = useState(false);
+  const cancel = useAction('cancelExportRun', { changes: ['listExportRuns'] });
   const { identifier, state, covered } = run;
   return (
     <span className="filters">
       {isOpen(run) && (
-        <ActionButton operation="cancelExportRun" onPress={() => setCanceling(true)}>
+        <ConfirmButton
+          operation="cancelExportRun"
+          kind=""
+          title="Cancel this run?"
+          says="Millrace deletes the files that it has written. The next run exports its window; an earlier export of it stays."
+          yes="Cancel the run"
+          sent={cancel}
+          onYes={(options) => cancel.mutate({ params: { exporter_id: id, run_id: identifier } }, options)}
+        >
           Cancel
-        </ActionButton>
+        </ConfirmButton>
       )}
       {state === 'finished' && !covered && <RerunButton id={id} run={identifier} runs={runs} />}
-      {isCanceling && isOpen(run) && <Cancel id={id} run={identifier} onClose={() => setCanceling(false)} />}
     </span>
-  );
-}
-
-function Cancel({ id, run, onClose }: { id: string; run: string; onClose: () => void }) {
-  const cancel = useAction('cancelExportRun', { changes: ['listExportRuns'], onDone: onClose });
-  return (
-    <Confirm
-      title="Cancel this run?"
-      says="Millrace deletes the files that it has written. The next run exports its window; an earlier export of it stays."
-      action="Cancel the run"
-      isBusy={cancel.isPending}
-      refusal={cancel.error}
-      onConfirm={() => cancel.mutate({ params: { exporter_id: id, run_id: run } })}
-      onClose={onClose}
-    />
   );
 }
 

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react';
 import type { ViewedDataExporter } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -153,15 +153,9 @@ function Backfill({
             hint={`Days in ${time_zone}, at most 400.`}
           />
         </div>
-        {backfill.error && <Refused refusal={backfill.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={backfill.isPending}>
-            Backfill
-          </button>
-        </div>
+        <FormEnd refusal={backfill.error} isOff={backfill.isPending} onClose={onClose}>
+          Backfill
+        </FormEnd>
       </form>
     </Dialog>
   );

@@ -3,10 +3,9 @@ import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, type ReactNode, useId, useState } from 'react';
 import { ENCRYPTION_TYPES } from '../../../domain/exports/encryption-type.ts';
 import { EXPORT_DATA_TYPES, EXPORT_FORMATS, type ExportFormat } from '../../../domain/exports/export-data-type.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Shown } from '../../parts/panel.tsx';
-import { Refused } from '../../parts/refusal.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { type InputOf, useAction, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
@@ -62,15 +61,9 @@ export function NewExporter({ onClose }: { onClose: () => void }) {
         <label>
           <input type="checkbox" name="check" defaultChecked /> test the bucket first
         </label>
-        {create.error && <Refused refusal={create.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={create.isPending}>
-            {create.isPending ? 'Creating' : 'Create it'}
-          </button>
-        </div>
+        <FormEnd refusal={create.error} isOff={create.isPending} onClose={onClose}>
+          {create.isPending ? 'Creating' : 'Create it'}
+        </FormEnd>
         <p className="small quiet">It is not active at first: its page activates it.</p>
       </form>
     </Dialog>

@@ -2,8 +2,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useId, useState } from 'react';
 import type { ListedGdprRequest } from '../../../api/client.ts';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { Refused } from '../../parts/refusal.tsx';
+import { Confirm, Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import type { Refusal } from '../../session/api.ts';
 import { useAction } from '../../session/calls.ts';
@@ -93,15 +92,9 @@ function AskForm({
         <label>
           <input type="checkbox" name="email" defaultChecked /> Mail me when it is done
         </label>
-        {refusal && <Refused refusal={refusal} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={isBusy || count === 0}>
-            {type === 'access' ? 'Request access' : 'Go on'}
-          </button>
-        </div>
+        <FormEnd refusal={refusal} isOff={isBusy || count === 0} onClose={onClose}>
+          {type === 'access' ? 'Request access' : 'Go on'}
+        </FormEnd>
       </form>
     </Dialog>
   );

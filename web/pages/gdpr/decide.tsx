@@ -3,8 +3,7 @@ import { type FormEvent, useId, useState } from 'react';
 import type { ListedGdprRequest } from '../../../api/client.ts';
 import { DECLINE_REASONS, type DeclineReason } from '../../../domain/gdpr/gdpr-codes.ts';
 import { ActionButton } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { Refused } from '../../parts/refusal.tsx';
+import { Confirm, Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { useAction } from '../../session/calls.ts';
 import { isGivenUp, peopleText } from './request-state.tsx';
@@ -105,15 +104,9 @@ function Decline({ request, onClose }: { request: ListedGdprRequest; onClose: ()
             The audit log keeps it with who declined, and when.
           </span>
         </div>
-        {decline.error && <Refused refusal={decline.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={decline.isPending}>
-            Decline it
-          </button>
-        </div>
+        <FormEnd refusal={decline.error} isOff={decline.isPending} onClose={onClose}>
+          Decline it
+        </FormEnd>
       </form>
     </Dialog>
   );

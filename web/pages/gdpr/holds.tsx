@@ -5,11 +5,10 @@ import { HOLD_KINDS, type HoldKind } from '../../../domain/gdpr/gdpr-codes.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Confirm, Dialog } from '../../parts/dialog.tsx';
+import { Confirm, Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
-import { Refused } from '../../parts/refusal.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { Id, When } from '../../parts/values.tsx';
@@ -188,15 +187,9 @@ function Place({ onPlaced, onClose }: { onPlaced: (hold: CreatedGdprHold) => voi
           required
           hint="Shown with requests that wait for the hold. Name no other person in it."
         />
-        {create.error && <Refused refusal={create.error} />}
-        <div className="filters">
-          <button type="button" className="btn" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="btn main" disabled={create.isPending}>
-            Put on hold
-          </button>
-        </div>
+        <FormEnd refusal={create.error} isOff={create.isPending} onClose={onClose}>
+          Put on hold
+        </FormEnd>
       </form>
     </Dialog>
   );

@@ -1,6 +1,6 @@
 /** The runs of a sync and the changes of its source's fields in one list, with a picture of the last ones. */
 import { Link } from '@tanstack/react-router';
-import { Fragment, useState } from 'react';
+import { useState } from 'react';
 import type { Sync, SyncRun } from '../../../api/client.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
@@ -196,9 +196,14 @@ function RecordBar({ run: { records, state }, x, most }: { run: SyncRun; x: numb
       {stack.map(([tone], index) => {
         const below = heights.slice(0, index).reduce((sum, each) => sum + each, 0);
         return (
-          <Fragment key={tone}>
-            <rect className={tone} x={x} width={BAR} y={HEIGHT - below - heights[index]!} height={heights[index]} />
-          </Fragment>
+          <rect
+            key={tone}
+            className={tone}
+            x={x}
+            width={BAR}
+            y={HEIGHT - below - heights[index]!}
+            height={heights[index]}
+          />
         );
       })}
     </g>
