@@ -43,6 +43,7 @@ const TAKEN = new Set([
   'GET /api/attribute_values/import_errors query.job_id: unknown',
   'GET /api/gdpr/receipts query.user_id: unknown',
   'GET /api/gdpr/latest_requests query.users: unknown',
+  'GET /api/gdpr/requests query.request_id: unknown',
   'GET /api/syncs/:sync_id/runs/:run_id/errors query.customer_id: unknown',
   'GET /api/syncs/:sync_id/runs/:run_id/errors.csv query.customer_id: unknown',
   // A single value, which is judged when it is merged.

@@ -57,13 +57,12 @@ const tick = (sync: Sync, at: Date) => {
 describe('a sync with a schedule', () => {
   it('runs by itself when its time has come', async () => {
     const worker = stack.startWorker();
-    const next = () => nextRuns({ cron: '* * * * *', zone: 'UTC', jitterSeconds: 0 }, new Date(), 1);
-    const before = next();
+    const began = new Date();
     const sync = await syncWith({ schedule: { cron: '* * * * *' } });
-    const times = [...before, ...next()];
     const run = await waitFor('the scheduled run', async () => (await runsOf(sync))[0] ?? null);
     expect(run).toMatchObject({ cause: 'schedule', missed: 0 });
-    expect(times).toContainEqual(run.scheduledFor);
+    // On a busy machine Temporal may see the schedule a minute late.
+    expect(nextRuns({ cron: '* * * * *', zone: 'UTC', jitterSeconds: 0 }, began, 3)).toContainEqual(run.scheduledFor);
     expect(await runEnded(stack.store, world, run.identifier)).toMatchObject({
       state: 'finished',
       progress: { read: 1 },
