@@ -50,8 +50,10 @@ async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEn
   const scope = openStepScope(() => isJobCurrent(deps.db, 'sync', key), [deps.draining], log.write);
   const secretSettings = secretsOf(ends);
   const say = (line: string) => log.add(redacted(line, secretSettings));
+  const fetch = deps.outside.fetch.kept();
   const context: ConnectorContext = {
     ...deps.outside,
+    fetch,
     scratch: deps.scratch.folderOf(key.entityId),
     signal: scope.signal,
     log: say,
@@ -62,6 +64,7 @@ async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEn
     log: say,
     async close() {
       scope.close();
+      await fetch.close();
       await log.write();
     },
   };

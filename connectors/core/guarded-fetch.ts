@@ -4,7 +4,15 @@ import { requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { type Lookup, systemLookup } from './address-guard.ts';
 import type { FetchAllow } from './fetch-allow.ts';
-import { FETCH_LIMITS, type FetchLimits, guardedRequest, type HttpAnswer } from './guarded-request.ts';
+import {
+  FETCH_LIMITS,
+  type FetchLimits,
+  guardedRequest,
+  type HttpAnswer,
+  type KeptConnections,
+  keptConnections,
+  type WayOut,
+} from './guarded-request.ts';
 import { refusalOfAnswer, sourceRefusal } from './source-refusal.ts';
 
 export type FetchSettings = {
@@ -28,9 +36,14 @@ export type GuardedRequest = {
   advice?: string;
   /** Called once a connection stands, before any part of the request is sent. */
   onSending?: (() => void) | undefined;
+  /** Statuses beyond 2xx whose answers are returned instead of refused, with at most MAX_ERROR_BYTES of a body that can be read again. */
+  answers?: readonly number[];
 };
 
-/** A 2xx answer to `method` at `url`, which redirects may have changed. */
+/** Maximum size of the body of an answer beyond 2xx; what follows is left out. */
+export const MAX_ERROR_BYTES = 64 * 1024;
+
+/** An answer of 2xx, or of a status in `answers`, to `method` at `url`, which redirects may have changed. */
 export type GuardedAnswer = HttpAnswer & { url: string; method: Dispatcher.HttpMethod };
 
 export type GuardedFetch = {
@@ -38,7 +51,11 @@ export type GuardedFetch = {
   limits: FetchLimits;
   /** Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`. */
   request(url: string, request?: GuardedRequest): Promise<GuardedAnswer>;
+  /** Returns the same over connections that are kept between requests, until `close`. */
+  kept(): KeptFetch;
 };
+
+export type KeptFetch = GuardedFetch & { close(): Promise<void> };
 
 type Hop = { url: URL; method: Dispatcher.HttpMethod; headers: Record<string, string>; body?: string | Uint8Array };
 
@@ -47,13 +64,22 @@ const MAX_REDIRECTS = 5;
 
 /**
  * Sends HTTP and HTTPS requests to public addresses, and to others that `allow` covers. Each redirect is checked from
- * the start. No proxy, no cookies, and a new connection for each request.
+ * the start. No proxy, no cookies, and a new connection for each request unless they are kept.
  */
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
+  return fetchBy(way);
+}
+
+function fetchBy(way: WayOut, connections?: KeptConnections): GuardedFetch {
   return {
     limits: way.limits,
-    async request(text, { method = 'GET', headers = {}, body, part, isStream, signal, advice, onSending } = {}) {
+    kept() {
+      const own = keptConnections(way, way.limits);
+      return { ...fetchBy(way, own), close: () => own.close() };
+    },
+    async request(text, request = {}) {
+      const { method = 'GET', headers = {}, body, part, isStream, signal, advice, onSending, answers = [] } = request;
       const began = performance.now();
       const error = requestHeadersError(headers);
       if (error !== undefined) throw sourceRefusal('source_refused', `request_headers ${error}`);
@@ -71,9 +97,10 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
           began,
           onSending,
         };
-        const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
-        const answer = { ...got, url: url.href, method: hop.method };
+        const sent = { ...asked, headers: { ...ourHeaders(part), ...userHeaders } };
+        const answer = { ...(await guardedRequest(url, sent, way, connections)), url: url.href, method: hop.method };
         if (answer.status >= 200 && answer.status <= 299) return answer;
+        if (answers.includes(answer.status)) return { ...answer, body: await heldBody(answer, MAX_ERROR_BYTES) };
         await answer.end();
         if (!REDIRECTS.has(answer.status)) {
           throw refusalOfAnswer(hop.url.host, answer.status, answer.headers['retry-after'], advice);
@@ -81,6 +108,22 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
         hop = nextHop(hop, answer);
       }
       throw sourceRefusal('source_refused', `${first.host} redirects more than ${MAX_REDIRECTS} times`);
+    },
+  };
+}
+
+/** Reads the first `most` bytes of a body and ends it. Returns them as a body that can be read again and again. */
+async function heldBody({ body }: HttpAnswer, most: number): Promise<AsyncIterable<Buffer>> {
+  const chunks: Buffer[] = [];
+  let left = most;
+  for await (const chunk of body) {
+    chunks.push(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) break;
+  }
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield* chunks;
     },
   };
 }

@@ -43,6 +43,8 @@ export type Asked = {
   began?: number | undefined;
   /** Called once the connection stands, before any part of the request is sent. */
   onSending?: (() => void) | undefined;
+  /** A second try, after a kept connection was closed; no third follows. */
+  isRepeat?: boolean;
 };
 
 /** An answer of any status. Read or end its body: until then it holds a connection. */
@@ -55,45 +57,74 @@ export type HttpAnswer = {
   end(): Promise<void>;
 };
 
+/** Connections through the address guard that are kept between requests, by origin. */
+export type KeptConnections = {
+  poolOf(url: URL): Pool;
+  /** Ends running requests, too. */
+  close(): Promise<void>;
+};
+
+/** Maximum number of kept connections to an origin. */
+const MAX_CONNECTIONS = 16;
+
+export function keptConnections(
+  { allow, lookup }: Pick<WayOut, 'allow' | 'lookup'>,
+  { connectMs, headersMs, idleMs }: Pick<FetchLimits, 'connectMs' | 'headersMs' | 'idleMs'>,
+): KeptConnections {
+  const pools = new Map<string, Pool>();
+  return {
+    poolOf(url) {
+      const known = pools.get(url.origin);
+      if (known) return known;
+      const connect = guardedConnector(url, allow, lookup, connectMs);
+      const connections = MAX_CONNECTIONS;
+      const pool = new Pool(url.origin, { connect, connections, headersTimeout: headersMs, bodyTimeout: idleMs });
+      pools.set(url.origin, pool);
+      return pool;
+    },
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+    },
+  };
+}
+
 /**
- * Sends one request to the origin of `url` through the address guard: a new connection, no redirects, no proxy and no
- * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body,
- * `transfer_broken`. The whole answer, or the headers of a stream, must end within `totalMs`.
+ * Sends one request to the origin of `url` through the address guard: no redirects, no proxy and no cookies, over a new
+ * connection unless there are `kept` ones. Refuses with `address_refused`, `source_refused`, `source_unavailable` and,
+ * from the body, `transfer_broken`. The whole answer, or the headers of a stream, must end within `totalMs`.
  */
-export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
-  const {
-    signal,
-    method,
-    path,
-    body,
-    headers,
-    isStream = false,
-    began = performance.now(),
-    onSending = () => undefined,
-  } = asked;
-  const client = new Client(url.origin, {
-    connect: guardedConnector(url, allow, lookup, limits.connectMs),
-    headersTimeout: limits.headersMs,
-    bodyTimeout: limits.idleMs,
-  });
-  client.once('connect', () => {
-    if (!signal?.aborted) onSending();
-  });
+export async function guardedRequest(
+  url: URL,
+  asked: Asked,
+  { allow, lookup, limits }: WayOut,
+  kept?: KeptConnections,
+): Promise<HttpAnswer> {
+  const { signal, method, path, body, headers, isStream = false, began = performance.now(), onSending } = asked;
+  const client =
+    kept?.poolOf(url) ??
+    new Client(url.origin, {
+      connect: guardedConnector(url, allow, lookup, limits.connectMs),
+      headersTimeout: limits.headersMs,
+      bodyTimeout: limits.idleMs,
+    });
   const deadline = deadlineOf(url.host, limits.totalMs, began);
-  const end = () => {
+  let received: Readable | undefined;
+  const end = async () => {
     deadline.end();
-    return client.destroy();
+    received?.destroy();
+    if (!kept) await client.destroy();
   };
   try {
-    const answer = await client.request({
-      // Its own connection ends with it: the source need not keep it open.
-      reset: true,
+    const answer = await sayingWhenSent(client, onSending).request({
+      // A connection of its own ends with the request: the source need not keep it open.
+      reset: !kept,
       method,
       path,
       body,
       signal: anyOf(signal, deadline),
       headers: Object.entries(headers).flat(),
     });
+    received = answer.body;
     // A body that is ended before it is read emits an error without a listener.
     answer.body.on('error', () => undefined);
     // Each 1xx answer restarts the wait for the headers, so the deadline also bounds the headers of a stream.
@@ -105,8 +136,35 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
   } catch (error) {
     await end();
     signal?.throwIfAborted();
+    if (kept && !asked.isRepeat && SAFE.has(method) && isBreak(error)) {
+      return guardedRequest(url, { ...asked, began, isRepeat: true }, { allow, lookup, limits }, kept);
+    }
     throw refusalOfFailure(url.host, error);
   }
+}
+
+/** Methods that a client may repeat by itself if a kept connection turns out to be closed (RFC 9110, 9.2.2). */
+const SAFE = new Set(['GET', 'HEAD']);
+const BREAKS = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+const isBreak = (error: unknown) => BREAKS.has((error as { code?: string }).code ?? '');
+
+/** Calls `onSending` when a request has its connection, before any part of it is sent. */
+function sayingWhenSent(client: Dispatcher, onSending: (() => void) | undefined): Dispatcher {
+  if (!onSending) return client;
+  return client.compose(
+    (dispatch) => (options, handler) =>
+      dispatch(options, {
+        onRequestStart(controller, context) {
+          handler.onRequestStart?.(controller, context);
+          if (!controller.aborted) onSending();
+        },
+        onResponseStart: (...given) => handler.onResponseStart?.(...given),
+        onResponseData: (...given) => handler.onResponseData?.(...given),
+        onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+        onResponseError: (...given) => handler.onResponseError?.(...given),
+      }),
+  );
 }
 
 function anyOf(signal: AbortSignal | undefined, deadline: Deadline): AbortSignal {
@@ -242,20 +300,12 @@ export function requestPool({
   lookup: Lookup;
   limits: PoolLimits;
 }): RequestPool {
-  const pools = new Map<string, Pool>();
-  const poolOf = (url: URL) => {
-    const known = pools.get(url.origin);
-    if (known) return known;
-    const connect = guardedConnector(url, allow, lookup, limits.connectMs);
-    const pool = new Pool(url.origin, { connect, headersTimeout: 0, bodyTimeout: limits.idleMs });
-    pools.set(url.origin, pool);
-    return pool;
-  };
+  const kept = keptConnections({ allow, lookup }, { ...limits, headersMs: 0 });
   return {
     async request(url, { signal, method, path, headers, body, isStream = false }) {
       const watch = watched(limits);
       try {
-        const answer = await poolOf(url).request({
+        const answer = await kept.poolOf(url).request({
           method,
           path,
           headers: Object.entries(headers).flat(),
@@ -283,9 +333,7 @@ export function requestPool({
         watch.end();
       }
     },
-    async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
-    },
+    close: () => kept.close(),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Requests and answers in JSON. */
 import type { z } from 'zod';
+import { Refusal } from '../../domain/core/refusal.ts';
 import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import type { ConnectorContext } from './contract.ts';
@@ -61,6 +62,17 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
       throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
     throw sourceRefusal('source_refused', `${host} answered with JSON that ${sayDepth(MAX_OUTSIDE_NESTING)}`);
   }
+}
+
+/**
+ * Returns the JSON of an answer in `answers`; undefined if it is none, broken or was cut. Its texts may quote values:
+ * read codes and names from it, never messages.
+ */
+export async function errorJson(answer: GuardedAnswer): Promise<unknown> {
+  return jsonAnswer(answer).catch((error: unknown) => {
+    if (error instanceof Refusal && error.status !== 'transfer_broken') return undefined;
+    throw error;
+  });
 }
 
 /** Returns an answer's JSON parsed by `schema`, and refuses an answer of another form. */

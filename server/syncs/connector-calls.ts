@@ -39,15 +39,18 @@ export class ConnectorCalls {
     this.#underWay.add(ending);
     const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
     const isAborted = aborted(ending.signal);
+    const fetch = this.#outside.fetch.kept();
     const say = (line: string) => log.debug({ connector: redacted(line, secretSettings) }, 'a connector says');
     // A call that ignores the signal keeps its place until it ends: others would pile up behind it.
-    const working = (async () =>
-      work({
-        ...this.#outside,
-        scratch: this.#scratch.folderOf(entityId),
-        signal: ending.signal,
-        log: say,
-      }))().finally(give);
+    const working = (async () => {
+      try {
+        const scratch = this.#scratch.folderOf(entityId);
+        return await work({ ...this.#outside, fetch, scratch, signal: ending.signal, log: say });
+      } finally {
+        give();
+        await fetch.close();
+      }
+    })();
     try {
       return { ok: true, value: await Promise.race([working, isAborted]) };
     } catch (error) {

@@ -19,7 +19,7 @@ import { type Answer, httpSource } from '../../harness/core/http-source.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
 import { testContext } from './contract.ts';
 
-const BOUND_MS = 250;
+const BOUND_MS = 1_000;
 const source = await httpSource();
 const allow = readFetchAllow('127.0.0.1') as FetchAllow;
 const limits = { totalMs: BOUND_MS, leastRate: { leastBytes: 64 * 1024, withinMs: BOUND_MS } };
@@ -92,8 +92,8 @@ async function throughSts(url: string): Promise<unknown> {
   }
 }
 
-const ended = /did not end within 0\.25 s$/;
-const slow = /came slower than 64 KiB in 0\.25 s$/;
+const ended = /did not end within 1 s$/;
+const slow = /came slower than 64 KiB in 1 s$/;
 
 describe('an answer that drips a byte at a time ends', () => {
   it.for<[string, Answer, (url: string) => Promise<unknown>, string, RegExp]>([
@@ -200,7 +200,7 @@ it('a stream that brings its least rate may take longer than any deadline', asyn
       pieces += 1;
       response.write(Buffer.alloc(64 * 1024));
       if (pieces === 8) response.end(() => clearInterval(timer));
-    }, 60);
+    }, 150);
   });
   const began = performance.now();
   let bytes = 0;

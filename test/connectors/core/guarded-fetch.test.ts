@@ -6,7 +6,9 @@ import {
   type GuardedFetch,
   guardedFetch,
   type GuardedRequest,
+  MAX_ERROR_BYTES,
 } from '../../../connectors/core/guarded-fetch.ts';
+import { errorJson } from '../../../connectors/core/json-requests.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import {
   certificate,
@@ -552,5 +554,126 @@ describe('a source that cannot be reached', () => {
     const asked = source.asked.length;
     await refusal(open, source.serve('/a', inTurn(hangUp, status(200))));
     expect(source.asked.length - asked).toBe(1);
+  });
+});
+
+describe('an answer beyond 2xx that the caller takes', () => {
+  const taken = { answers: [400, 409] };
+  const json = { 'content-type': 'application/json' };
+
+  it('comes with its headers and its JSON', async () => {
+    const url = source.serve('/no', (_, response) => {
+      response.writeHead(409, { ...json, 'retry-after': '7' }).end('{"code":"CONFLICT","id":9007199254740993}');
+    });
+    const answer = await open.request(url, taken);
+    expect(answer).toMatchObject({ status: 409, headers: { 'retry-after': '7' } });
+    expect(JSON.stringify(await errorJson(answer))).toContain('"CONFLICT"');
+  });
+
+  it('has at most 64 KiB of body, and no JSON if that is cut, broken or another type', async () => {
+    const long = `{"a":"${'x'.repeat(MAX_ERROR_BYTES)}"}`;
+    for (const [body, headers] of [
+      [long, json],
+      ['{"a":', json],
+      ['<p>', { 'content-type': 'text/html' }],
+      ['', {}],
+    ] as const) {
+      const url = source.serve('/no', (_, response) => {
+        response.writeHead(400, headers).end(body);
+      });
+      const { body: bytes } = await open.request(url, taken);
+      expect((await buffer(bytes)).length).toBe(Math.min(body.length, MAX_ERROR_BYTES));
+      expect(await errorJson(await open.request(url, taken))).toBeUndefined();
+    }
+    const { body } = await open.request(
+      source.serve('/no', (request, response, nth) => {
+        response.statusCode = 400;
+        endless(request, response, nth);
+      }),
+      taken,
+    );
+    expect((await buffer(body)).length).toBe(MAX_ERROR_BYTES);
+  });
+
+  it('is refused as before with any other status', async () => {
+    expect(await refusal(open, source.serve('/no', status(403)), taken)).toMatchObject({
+      status: 'source_refused',
+      extra: { source_status: 403 },
+    });
+    expect(await refusal(open, source.serve('/no', status(429)), taken)).toMatchObject({
+      status: 'source_unavailable',
+    });
+  });
+});
+
+describe('kept connections', () => {
+  const takes = (fetch: GuardedFetch, url: string) => read(fetch, url, { method: 'POST', body: '{}' });
+
+  it('are used again until they are closed, each by one request at a time', async () => {
+    const own = await httpSource({ tls: trusted });
+    const url = own.serve('/a', status(200), 'localhost');
+    const ports = new Set<number>();
+    const counted = own.serve(
+      '/b',
+      (request, response) => {
+        ports.add(request.socket.remotePort!);
+        response.end('{}');
+      },
+      'localhost',
+    );
+    const fetch = through('127.0.0.1,::1').kept();
+    for (let count = 0; count < 5; count += 1) await takes(fetch, counted);
+    // One may still be about to become free.
+    expect(ports.size).toBeLessThanOrEqual(2);
+    await Promise.all([1, 2, 3].map(() => takes(fetch, counted)));
+    expect(ports.size).toBeLessThanOrEqual(4);
+    expect(own.connections()).toBeGreaterThan(0);
+    await fetch.close();
+    await waitFor('the connections to end', async () => own.connections() === 0);
+    await takes(open, counted);
+    await takes(open, url);
+    await waitFor('single connections to end', async () => own.connections() === 0);
+  });
+
+  it('end alone with an answer that is left early', async () => {
+    const own = await httpSource();
+    const fetch = open.kept();
+    const answer = await fetch.request(own.serve('/endless', endless), { isStream: true });
+    await answer.end();
+    await waitFor('its connection to end', async () => own.connections() === 0);
+    expect(await takes(fetch, own.serve('/a', status(200)))).toContain('words');
+    await fetch.close();
+  });
+
+  it('that the source has closed are replaced for a GET, and no POST is sent twice', async () => {
+    const own = await httpSource();
+    const fetch = open.kept();
+    const url = own.serve('/a', inTurn(status(200), hangUp, status(200), hangUp, status(200)));
+    await read(fetch, url);
+    expect(await read(fetch, url)).toContain('words');
+    const asked = own.asked.length;
+    await expect(takes(fetch, url)).rejects.toMatchObject({ status: 'source_unavailable' });
+    expect(own.asked.length - asked).toBe(1);
+    await fetch.close();
+  });
+
+  it('are guarded as others', async () => {
+    const fetch = closed.kept();
+    expect(await refusal(fetch, source.serve('/a', status(200)))).toMatchObject({ status: 'address_refused' });
+    await fetch.close();
+  });
+
+  it('say before each request that it leaves, and not if no connection comes', async () => {
+    const fetch = open.kept();
+    let left = 0;
+    const onSending = () => {
+      left += 1;
+    };
+    const url = source.serve('/a', status(200));
+    for (let count = 0; count < 2; count += 1) await read(fetch, url, { onSending });
+    expect(left).toBe(2);
+    await refusal(fetch, `http://127.0.0.1:1/a`, { onSending });
+    expect(left).toBe(2);
+    await fetch.close();
   });
 });
