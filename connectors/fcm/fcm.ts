@@ -13,6 +13,7 @@ import {
   secretsOf,
 } from '../../domain/sends/push.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
+import { KeptToken, usedUntil } from '../core/access-token.ts';
 import { systemLookup } from '../core/address-guard.ts';
 import { harmless, secret, refineBy } from '../core/contract.ts';
 import { FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
@@ -95,46 +96,52 @@ function privateKeyOf({ private_key: pem }: ServiceAccount): KeyObject {
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const ASSERTION_SECONDS = 3_600;
-/** How long before its end a token is renewed. */
-const SPARE_MS = 300_000;
-/** How long a refused key is not tried again. */
-const REFUSED_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const CODE = /^[a-z_]{1,64}$/;
 const MAX_WORDS = 500;
 
 type TokenResult = { token: string } | { failed: PushOutcome };
 
+class TokenFailure extends Error {
+  override readonly name = 'TokenFailure';
+  readonly outcome: PushOutcome;
+  constructor(outcome: PushOutcome) {
+    super(outcome.kind);
+    this.outcome = outcome;
+  }
+}
+
 /**
- * The access token of a service account (RFC 7523), renewed before it ends. Signed with jose, not fetched by
- * google-auth-library: a user sets `token_uri`, and that library's requests can't use the guard of addresses.
+ * The access token of a service account (RFC 7523). Signed with jose, not fetched by google-auth-library: a user sets
+ * `token_uri`, and that library's requests can't use the guard of addresses.
  */
 export class AccessToken {
   readonly #account: ServiceAccount;
   readonly #context: Pick<PushContext, 'allow' | 'lookup' | 'now' | 'limits'>;
-  #current: { token: string; until: number } | undefined;
-  #refused: { failed: PushOutcome; until: number } | undefined;
-  #underWay: Promise<TokenResult> | undefined;
+  readonly #token: KeptToken<void>;
 
   constructor(account: ServiceAccount, context: Pick<PushContext, 'allow' | 'lookup' | 'now' | 'limits'>) {
     this.#account = account;
     this.#context = context;
+    const isFinal = (error: unknown) => error instanceof TokenFailure && error.outcome.kind === 'refused';
+    this.#token = new KeptToken(() => this.#fetch(), isFinal, context.now);
   }
 
   async find(): Promise<TokenResult> {
-    if (this.#current && this.#current.until > this.#context.now()) return this.#current;
-    if (this.#refused && this.#refused.until > this.#context.now()) return this.#refused;
-    return (this.#underWay ??= this.#fetch().finally(() => {
-      this.#underWay = undefined;
-    }));
+    try {
+      return { token: await this.#token.find() };
+    } catch (error) {
+      if (error instanceof TokenFailure) return { failed: error.outcome };
+      throw error;
+    }
   }
 
   /** Drops a token that Google no longer accepts. */
   drop(token: string): void {
-    if (this.#current?.token === token) this.#current = undefined;
+    this.#token.drop(token);
   }
 
-  async #fetch(): Promise<TokenResult> {
+  async #fetch(): Promise<{ token: string; until: number }> {
     const { allow, lookup = systemLookup, now, limits } = this.#context;
     // Covers the time from the request to the end of its answer.
     const signal = AbortSignal.timeout({ ...PUSH_LIMITS, ...limits }.answerMs);
@@ -158,8 +165,9 @@ export class AccessToken {
       );
       return this.#read(answer, await textOf(answer), began);
     } catch (error) {
-      if (signal.aborted) return { failed: { kind: 'not_sent', reason: `${url.host} gave no access token in time` } };
-      return { failed: failedBefore(url, error) };
+      if (error instanceof TokenFailure) throw error;
+      if (!signal.aborted) throw new TokenFailure(failedBefore(url, error));
+      throw new TokenFailure({ kind: 'not_sent', reason: `${url.host} gave no access token in time` });
     }
   }
 
@@ -175,22 +183,22 @@ export class AccessToken {
       .sign(privateKeyOf(this.#account));
   }
 
-  #read({ status, headers }: HttpAnswer, text: string, began: number): TokenResult {
+  #read({ status, headers }: HttpAnswer, text: string, began: number): { token: string; until: number } {
     const { host } = new URL(this.#account.token_uri);
     const { access_token: token, expires_in: seconds, error, error_description: words } = parsed(text);
     if (status === 200 && typeof token === 'string' && typeof seconds === 'number') {
-      this.#current = { token, until: began + Math.max(0, seconds * 1_000 - SPARE_MS) };
-      return { token };
+      return { token, until: usedUntil(began, seconds) };
     }
     if (status === 429 || status >= 500) {
-      return {
-        failed: { kind: 'throttled', retryAfterMs: retryAfterMs(headers['retry-after'], 10_000), scope: 'provider' },
-      };
+      throw new TokenFailure({
+        kind: 'throttled',
+        retryAfterMs: retryAfterMs(headers['retry-after'], 10_000),
+        scope: 'provider',
+      });
     }
     const code = typeof error === 'string' && CODE.test(error) ? error : `HTTP_${status}`;
     const reason = `${host} gives no access token: ${typeof words === 'string' ? shorten(words, MAX_WORDS) : code}`;
-    this.#refused = { failed: { kind: 'refused', code, reason }, until: began + REFUSED_MS };
-    return this.#refused;
+    throw new TokenFailure({ kind: 'refused', code, reason });
   }
 }
 
