@@ -385,7 +385,7 @@ export type Tables = {
     schemaChange: unknown; unmappedFields: string[]; missingFields: string[]; tries: number; fault: string | null;
     failingSince: Date | null; waitsUntil: Date | null; failureStatus: string | null; failure: string | null;
     sample: unknown; mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
-    mailReason: string | null; mailDueAt: Date | null; alert: string | null;
+    mailReason: string | null; mailDueAt: Date | null; alert: string | null; fieldsRead: string[] | null;
   };
   syncs: {
     entityId: number; id: number; identifier: string; name: string; connectionId: number; stream: string;

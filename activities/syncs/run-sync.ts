@@ -1,5 +1,6 @@
 // Runs a sync: opens its connections, reads the source in batches, hands each to the writer, and removes what has
 // vanished.
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Batch,
   BATCH_BYTES,
@@ -10,7 +11,7 @@ import {
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
-import type { Mapping, SourceRecord } from '../../domain/syncs/record-mapping.ts';
+import { fieldsUsed, type Mapping, sayNotRead, type SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { UNTOLD } from '../../domain/syncs/schema-change.ts';
 import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
@@ -18,7 +19,12 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { listErrorsAfter, type StoredImportError } from '../../store/imports/import-errors.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { countLogLines, insertRedactedLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
-import { updateRunFromStart, updateRunRead, updateSchemaChange } from '../../store/syncs/sync-run-progress.ts';
+import {
+  updateFieldsRead,
+  updateRunFromStart,
+  updateRunRead,
+  updateSchemaChange,
+} from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun, syncRuns } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
@@ -336,12 +342,40 @@ async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promi
   return run;
 }
 
-function batchesOf(deps: Dependencies, job: SyncJob, { source }: SyncEnds, scope: RunScope): AsyncIterable<Batch> {
+/** Yields the batches of the source, of the fields that the mapping uses; of a re-drive, those of the kept records. */
+async function* batchesOf(
+  deps: Dependencies,
+  job: SyncJob,
+  { source }: SyncEnds,
+  scope: RunScope,
+): AsyncGenerator<Batch> {
   const { run, sync } = job;
   const cursor = cursorOf(job);
-  if (run.rootId !== null) return readErrors(deps, sync.entityId, run.rootId, cursor);
+  if (run.rootId !== null) {
+    const root = await findRunById(deps.db, sync.entityId, run.rootId);
+    const reason = root && sayNotRead(sync.mapping, root.fieldsRead);
+    if (reason) throw new Refusal(409, 'fields_not_read', reason);
+    return yield* readErrors(deps, sync.entityId, run.rootId, cursor);
+  }
+  const fields = fieldsUsed(sync.mapping);
+  await noteFieldsRead(deps, job, fields);
   const { stream, mode, cursorField } = sync;
-  return source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor }, scope.context);
+  yield* source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor, fields }, scope.context);
+}
+
+/** Stores the fields before they are read. If the mapping has changed within the run, its records share some of them. */
+async function noteFieldsRead({ db }: Dependencies, { run, key }: SyncJob, fields: string[] | null): Promise<void> {
+  const common = run.progress.batchesTaken === 0 ? fields : commonOf(run.fieldsRead, fields);
+  if (isDeepStrictEqual(common, run.fieldsRead)) return;
+  await write(db, async (tx) => {
+    const held = await lockRun(tx, key);
+    if (!held) throw new JobGone();
+    await updateFieldsRead(tx, held, common);
+  });
+}
+
+function commonOf(before: string[] | null, now: string[] | null): string[] | null {
+  return before === null || now === null ? (before ?? now) : now.filter((field) => before.includes(field));
 }
 
 /** Cursor of a re-drive: the line of the last error that it read. */

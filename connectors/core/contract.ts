@@ -48,6 +48,11 @@ export type Reading = {
    * incremental one also from an earlier reading.
    */
   cursor: Cursor | null;
+  /**
+   * The fields that the sync uses, without cursorField; null: all. A source that can leaves out the others, so that no
+   * personal data comes that nothing asks for. What identifies a record to the source itself comes in any case.
+   */
+  fields: readonly string[] | null;
 };
 
 /** A record, or a malformed one: `raw` is what can be shown of it, at most 2 KiB. */

@@ -98,11 +98,17 @@ type Plan = {
   lagSeconds: number;
 };
 
-async function planOf(session: PostgresSession, stream: PostgresStream, { mode, cursorField }: Reading): Promise<Plan> {
+async function planOf(
+  session: PostgresSession,
+  table: PostgresStream,
+  { mode, cursorField, fields }: Reading,
+): Promise<Plan> {
   const { lag_seconds: lagSeconds } = session.settings;
+  const columns = table.columns.filter((each) => fields === null || fields.includes(each.name));
+  const stream = { ...table, columns };
   if (mode === 'full')
     return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [], odd: null, lagSeconds: 0 };
-  const column = stream.columns.find((candidate) => candidate.name === cursorField);
+  const column = table.columns.find((candidate) => candidate.name === cursorField);
   if (column === undefined || !column.kind.isOrdered) {
     const what =
       cursorField === null

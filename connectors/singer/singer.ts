@@ -55,7 +55,7 @@ function findEntry({ streams }: SingerCatalog, name: string): SingerEntry {
   return found;
 }
 
-/** Returns the catalog with only this stream and all its fields selected. */
+/** Returns the catalog with only this stream, and of it the fields of the reading, selected. */
 export function select(whole: SingerCatalog, name: string, reading: Reading): SingerCatalog {
   return {
     ...whole,
@@ -63,17 +63,20 @@ export function select(whole: SingerCatalog, name: string, reading: Reading): Si
   };
 }
 
-function selected(one: SingerEntry, { mode, cursorField }: Reading): SingerEntry {
+function selected(one: SingerEntry, { mode, cursorField, fields }: Reading): SingerEntry {
   const method =
     mode === 'full' ? 'FULL_TABLE' : cursorField === null ? (forcedMethod(one) ?? 'INCREMENTAL') : 'INCREMENTAL';
   const key = mode === 'full' || cursorField === null ? {} : { 'replication-key': cursorField };
+  const asked = fields && new Set([...fields, ...streamOf(one).key, ...(cursorField === null ? [] : [cursorField])]);
   const marks = [...(one.metadata ?? [])];
   for (const breadcrumb of [[], ...schemaFields(one.schema).map((field) => ['properties', field.name])]) {
     if (!marks.some((mark) => isSame(mark.breadcrumb, breadcrumb))) marks.push({ breadcrumb, metadata: {} });
   }
   const chosen = marks.map((mark) => {
     const own = mark.breadcrumb.length === 0 ? { 'replication-method': method, ...key } : {};
-    const isTaken = mark.metadata['inclusion'] !== 'unsupported';
+    const [part, field] = mark.breadcrumb;
+    const isAsked = part !== 'properties' || asked === null || asked.has(field!);
+    const isTaken = mark.metadata['inclusion'] !== 'unsupported' && isAsked;
     return { ...mark, metadata: { ...mark.metadata, selected: isTaken, ...own } };
   });
   // Some taps read the stream's own members instead.

@@ -2,6 +2,7 @@
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { type Conversion, type Converted, prepareConversion } from '../attributes/field-conversion.ts';
 import type { Json } from '../json/plain-json.ts';
+import { quote } from '../text/text-limits.ts';
 
 export type SourceRecord = { [field: string]: Json };
 
@@ -22,6 +23,27 @@ export type MappedField =
   | { from: string; to?: string; convert?: Conversion }
   | { from: string; drop: true }
   | { to: string; value: string | number | boolean | null };
+
+/** Returns the source's fields that a mapping uses; null if it uses all of them. */
+export function fieldsUsed({ customer, fields, otherFields }: Mapping): string[] | null {
+  if (otherFields === 'keep') return null;
+  const named = fields.flatMap((field) => ('from' in field && !('drop' in field) ? [field.from] : []));
+  return [...new Set([...(customer === null ? [] : [customer.field]), ...named])].toSorted();
+}
+
+/**
+ * Returns why records that a run has kept cannot be mapped: the run read `fieldsRead` (null: all fields), and the mapping
+ * uses others by now. Null if they can.
+ */
+export function sayNotRead(mapping: Mapping, fieldsRead: readonly string[] | null): string | null {
+  if (fieldsRead === null) return null;
+  const lacking = fieldsUsed(mapping)?.filter((field) => !fieldsRead.includes(field));
+  if (lacking?.length === 0) return null;
+  const what = lacking
+    ? `${lacking.map(quote).join(', ')}, which the mapping names`
+    : 'all fields, which the mapping takes';
+  return `The run did not read ${what} by now: run the sync with fresh instead`;
+}
 
 /** A conversion that failed. The message quotes at most 60 characters of the value. */
 export type FieldError = { from: string; to: string; errorType: 'EMPTY_VALUE' | 'INVALID_VALUE'; message: string };

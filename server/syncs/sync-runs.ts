@@ -1,6 +1,7 @@
 /** The routes of runs of syncs: list, view, cancel, repeat failed records, log and sample. */
 import * as api from '../../api/syncs/sync-runs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { sayNotRead } from '../../domain/syncs/record-mapping.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
@@ -8,6 +9,7 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, findOpenRun } from '../../store/syncs/sync-runs.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
+import { knownSync } from './sync-record.ts';
 import { syncRuns } from './sync-run-record.ts';
 
 const runs = syncRuns;
@@ -37,6 +39,9 @@ const redriveRun = route(api.redriveSyncRun, ({ params: { sync_id, run_id }, ...
         ? run
         : ((await findRunById(tx, entityId, run.rootId)) ?? refuse(404, 'not_found', 'Run not found'));
     await refuseNothingToDo(tx, root);
+    const { mapping } = await knownSync(tx, entityId, sync_id);
+    const reason = sayNotRead(mapping, root.fieldsRead);
+    if (reason) refuse(409, 'fields_not_read', reason);
     return { run: { cause: 'redrive', rootId: root.id }, details: { redrive_of: root.identifier } };
   }),
 );

@@ -148,7 +148,7 @@ const syncRuns = textsOfPeople({
     canceled_at, is_begun, stage, is_read, records_read, records_written, records_unchanged, records_ignored,
     records_failed, unnamed, suspicious_ids, errors_by_type, bytes, batches_taken, records_taken, lanes_done, removed,
     removal, schema_change, unmapped_fields, odd_cursors, missing_fields, answered, share, tries, failing_since,
-    waits_until, failure_status, mail_state, mail_tries, mail_reason, mail_due_at, alert`,
+    waits_until, failure_status, mail_state, mail_tries, mail_reason, mail_due_at, alert, fields_read`,
   holds: "a run's cursors and faults, the records that a dry run shows",
   foundBy: 'the id within them',
   erasedBy:

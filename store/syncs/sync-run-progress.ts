@@ -32,6 +32,11 @@ export async function updateRunBegun(
   );
 }
 
+/** Stores the fields that all records of the run have in common; null: all. */
+export async function updateFieldsRead(tx: Tx, { entityId, id }: SyncRun, fields: string[] | null): Promise<void> {
+  await tx.query('UPDATE sync_runs SET fields_read = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, fields]);
+}
+
 export async function updateRunFromStart(tx: Tx, { entityId, id }: SyncRun): Promise<void> {
   await tx.query(
     'UPDATE sync_runs SET is_begun = true, position = NULL, share = NULL WHERE entity_id = $1 AND id = $2',

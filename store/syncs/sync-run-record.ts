@@ -66,6 +66,7 @@ export type SyncRun = Run &
     | 'answered'
     | 'removed'
     | 'missingFields'
+    | 'fieldsRead'
   > & {
     schemaChange: SchemaChange | null;
     sample: SampleRecord[] | null;

@@ -36,7 +36,7 @@ const ofStream = (name: string, since: number) => ({
 });
 
 const SETTINGS = { tap: 'source', config: { account: 'a', token: 'zqairbytetoken' } };
-const READING: Reading = { stream: 'people', mode: 'incremental', cursorField: 'at', cursor: null };
+const READING: Reading = { stream: 'people', mode: 'incremental', cursorField: 'at', cursor: null, fields: null };
 
 function printed(messages: unknown[], status = 0, logged: string[] = []) {
   const commands = commandsOf({ source: { kind: 'airbyte', command: printing(messages, status) } });

@@ -115,7 +115,7 @@ it.runIf(faker)("Airbyte's own sample source brings its people, and goes on wher
   expect(streams.map(({ name, key, incremental }) => ({ name, key, incremental }))).toEqual(
     ['products', 'purchases', 'users'].map((name) => ({ name, key: ['id'], incremental: 'own' })),
   );
-  const reading = { stream: 'users', mode: 'incremental' as const, cursorField: null, cursor: null };
+  const reading = { stream: 'users', mode: 'incremental' as const, cursorField: null, cursor: null, fields: null };
   const [batch, ...others] = await Array.fromAsync(source.read(settings, reading, context));
   expect(others).toEqual([]);
   const people = batch!.items.map((item) => (item as { record: SourceRecord }).record);

@@ -92,6 +92,7 @@ export function sourceContract(
     mode,
     cursorField: mode === 'full' ? null : made.cursorField,
     cursor,
+    fields: null,
   });
   const read = (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
     const key = JSON.stringify([mode, cursor]);
@@ -144,6 +145,15 @@ export function sourceContract(
       const batches = await read('full');
       expect(batches.length).toBeGreaterThan(2);
       expect(setOf(recordsOf(batches))).toEqual(setOf(made.records));
+    });
+
+    it('is read in full by some of its fields, which come with every record', async () => {
+      const [field] = Object.keys(made.records[0]!).toReversed();
+      const some = { ...reading('full', null), fields: [field!] };
+      const batches = await Array.fromAsync(source.read(settings, some, context()));
+      const values = (records: readonly SourceRecord[]) =>
+        records.map((record) => JSON.stringify(record[field!] ?? null)).toSorted();
+      expect(values(recordsOf(batches))).toEqual(values(made.records));
     });
 
     it.for(unlessWithout('progress'))('tells its %s with each batch, from 0 to 1', async () => {

@@ -35,7 +35,7 @@ function open({ connector, settings }: Kind, answer: Answer, more: Partial<Conne
   web.serve(path, answer);
   const parsed = connector.settings.parse({ format, ...settings(path) });
   const context = { ...testContext(AbortSignal.timeout(HANGS_MS)), ...more };
-  const reading = { stream: 'any', mode: 'full', cursorField: null, cursor: null } as const;
+  const reading = { stream: 'any', mode: 'full', cursorField: null, cursor: null, fields: null } as const;
   return {
     check: () => connector.source!.check(parsed, context),
     batches: connector.source!.read(parsed, reading, context)[Symbol.asyncIterator]() as AsyncGenerator<Batch>,

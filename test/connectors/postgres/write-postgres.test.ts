@@ -106,7 +106,7 @@ describe('rows that are written', () => {
     const [batch] = await Array.fromAsync(
       postgres.source!.read(
         settings,
-        { stream: 'kinds', mode: 'full', cursorField: null, cursor: null },
+        { stream: 'kinds', mode: 'full', cursorField: null, cursor: null, fields: null },
         testContext(AbortSignal.timeout(HANGS_MS)),
       ),
     );

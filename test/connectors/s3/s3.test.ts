@@ -114,6 +114,7 @@ const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({
   mode,
   cursorField: null,
   cursor,
+  fields: null,
 });
 const read = (
   settings: Record<string, unknown>,

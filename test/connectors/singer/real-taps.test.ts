@@ -103,7 +103,7 @@ function tapOf(program: string, config: Record<string, unknown>) {
   return {
     discover: () => source.discover(settings, context),
     readAll(asked: Partial<Reading> & { stream: string }): Promise<Batch[]> {
-      const reading = { mode: 'incremental' as const, cursorField: null, cursor: null, ...asked };
+      const reading = { mode: 'incremental' as const, cursorField: null, cursor: null, fields: null, ...asked };
       return Array.fromAsync(source.read(settings, reading, context));
     },
   };

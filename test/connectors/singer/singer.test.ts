@@ -25,7 +25,7 @@ function tap(messages: unknown[], status = 0): ConnectorContext & { logged: stri
 }
 
 const SETTINGS = { tap: 'tap', config: {} };
-const READING: Reading = { stream: 'people', mode: 'full', cursorField: null, cursor: null };
+const READING: Reading = { stream: 'people', mode: 'full', cursorField: null, cursor: null, fields: null };
 const readAll = (messages: unknown[]) => Array.fromAsync(source.read(SETTINGS, READING, tap(messages)));
 
 describe('what a tap prints', () => {
@@ -194,9 +194,9 @@ describe('how a stream is read on', () => {
     told.metadata.push({ breadcrumb: ['properties', 'name'], metadata: { inclusion: 'unsupported' } } as never);
     const reading: Reading = { ...READING, mode: 'incremental', cursorField: 'at' };
     const marked = select(readCatalog({ streams: [told, { ...told, stream: 't' }] })!, 's', reading);
-    const marks = marked.streams.map((one) =>
-      Object.fromEntries(one.metadata!.map((mark) => [mark.breadcrumb.join('.'), mark.metadata])),
-    );
+    const marksOf = ({ metadata }: (typeof marked.streams)[number]) =>
+      Object.fromEntries(metadata!.map((mark) => [mark.breadcrumb.join('.'), mark.metadata]));
+    const marks = marked.streams.map(marksOf);
     expect(marks[0]).toEqual({
       '': { 'row-count': 3, selected: true, 'replication-method': 'INCREMENTAL', 'replication-key': 'at' },
       'properties.id': { selected: true },
@@ -204,6 +204,13 @@ describe('how a stream is read on', () => {
       'properties.name': { inclusion: 'unsupported', selected: false },
     });
     expect(marks[1]!['']).toEqual({ 'row-count': 3, selected: false });
+    const keyed = { ...entry({}), key_properties: ['id'] };
+    const some = select(readCatalog({ streams: [keyed] })!, 's', { ...READING, fields: [] });
+    expect(marksOf(some.streams[0]!)).toMatchObject({
+      'properties.id': { selected: true },
+      'properties.at': { selected: false },
+      'properties.name': { selected: false },
+    });
     expect(marked.streams[0]).toMatchObject({
       replication_method: 'INCREMENTAL',
       replication_key: 'at',

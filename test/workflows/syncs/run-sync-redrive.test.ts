@@ -63,6 +63,9 @@ describe('records that failed', () => {
     const first = await runSync(stack, world, sync);
     expect(first.progress).toMatchObject({ read: 3, written: 1, failed: 2 });
     expect(await openOf(sync, first)).toBe(2);
+    // The run has read no other fields than its mapping named, and so has kept none.
+    await ask(stack.app, world, 'PUT', `/api/syncs/${sync}`, { mapping: mappingOf({ from: 'id', to: 'born' }) });
+    await expect(redrive(sync, first)).rejects.toThrow(/did not read .*id.*run the sync with fresh/);
     await ask(stack.app, world, 'PUT', `/api/syncs/${sync}`, {
       mapping: mappingOf({ from: 'since', to: 'born', as: 'date', format: 'dd.MM.yyyy' }),
     });
