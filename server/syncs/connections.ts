@@ -13,9 +13,9 @@ import {
   listConnections,
   lockConnection,
   openSecretSettings,
-  renameConnection,
   type SettingValues,
-  updateConnectionSettings,
+  type SplitSettings,
+  updateConnection,
 } from '../../store/syncs/connections.ts';
 import { listSyncsThatUse } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -64,11 +64,13 @@ const changeConnection = route(api.updateConnection, async ({ params: { connecti
     async (tx) => {
       const before = await knownConnection(tx, entityId, connection_id, lockConnection);
       refuseOlderRevision('connection', before, body.revision);
-      const isRenamed = body.name !== undefined && body.name !== before.name;
-      if (isRenamed && !(await renameConnection(tx, entityId, before.id, body.name!))) refuseField('name', NAME_TAKEN);
-      const changed =
-        body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
+      const { name = before.name } = body;
+      const isRenamed = name !== before.name;
+      const { changed, split } = readChange(deps, entityId, before, body.settings);
       if (changed.length > 0) await refuseElsewhere(tx, who.caller, before);
+      const isChanged = isRenamed || split !== null;
+      if (isChanged && !(await updateConnection(tx, deps.secrets, entityId, before, { name, split })))
+        refuseField('name', NAME_TAKEN);
       const details = {
         ...(isRenamed ? { name: true } : {}),
         ...(changed.length > 0 ? { settings: changed.join(' ') } : {}),
@@ -88,20 +90,20 @@ async function refuseElsewhere(tx: Tx, { entityId, rights }: Caller, { identifie
     refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it is the outcomes_connection of ${app}`);
 }
 
-async function changeSettings(
-  tx: Tx,
+/** Returns the members that change, and the settings to store; null if they stay. */
+function readChange(
   { secrets }: RouteDependencies,
   entityId: number,
   before: Connection,
-  given: SettingValues,
-): Promise<string[]> {
+  given: SettingValues | undefined,
+): { changed: string[]; split: SplitSettings | null } {
+  if (given === undefined) return { changed: [], split: null };
   const connector = connectorOf(before);
   const stored = { settings: before.settings, secretSettings: openSecretSettings(secrets, entityId, before) };
   const split = readSettings(connector, given, stored.secretSettings);
   const changed = changedMembers(stored, split);
   refuseSecretsElsewhere(connector, given, stored, changed);
-  if (changed.length > 0) await updateConnectionSettings(tx, secrets, entityId, before, split);
-  return changed;
+  return { changed, split: changed.length > 0 ? split : null };
 }
 
 const deleteTheConnection = route(api.deleteConnection, async ({ params: { connection_id }, ...who }, { db }) => {

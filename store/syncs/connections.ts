@@ -92,28 +92,32 @@ export function openSecretSettings(
   return JSON.parse(secrets.open(sealedSecrets, secretsCell(entityId, identifier))) as SettingValues;
 }
 
-/** Returns false if another connection of the entity has the name. */
-export async function renameConnection(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `UPDATE connections c SET name = $3, revision = revision + 1, updated_at = now() WHERE entity_id = $1 AND id = $2
-       AND NOT EXISTS (SELECT FROM connections o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2 AND o.deleted_at IS NULL)`,
-    [entityId, id, name],
-  );
-  return rowCount === 1;
-}
-
-export async function updateConnectionSettings(
+/**
+ * Changes name and settings, which count as one revision; `split` null: the settings stay. Returns false if another
+ * connection of the entity has the name.
+ */
+export async function updateConnection(
   tx: Queryable,
   secrets: Secrets,
   entityId: number,
-  { id, identifier }: Connection,
-  split: SplitSettings,
-): Promise<void> {
-  await tx.query(
-    `UPDATE connections SET settings = $3, secret_names = $4, sealed_secrets = $5, revision = revision + 1, updated_at = now()
-     WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, ...settingColumns(secrets, entityId, identifier, split)],
+  before: Connection,
+  { name, split }: { name: string; split: SplitSettings | null },
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE connections c SET name = $3, settings = $4, secret_names = $5, sealed_secrets = $6, revision = revision + 1,
+       updated_at = now()
+     WHERE entity_id = $1 AND id = $2
+       AND NOT EXISTS (SELECT FROM connections o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2 AND o.deleted_at IS NULL)`,
+    [
+      entityId,
+      before.id,
+      name,
+      ...(split
+        ? settingColumns(secrets, entityId, before.identifier, split)
+        : [JSON.stringify(before.settings), before.secretNames, before.sealedSecrets]),
+    ],
   );
+  return rowCount === 1;
 }
 
 /** Frees its name, and deletes its secrets. */
