@@ -31,6 +31,8 @@ export type TestWorker = {
   pid: number;
   /** Settles when it works no more: its process has ended, or it was stopped. */
   ended: Promise<Ended>;
+  /** Its log, without what earlier workers of its process said. */
+  logPath: string;
   /** SIGKILL, at once. */
   kill(): Promise<void>;
   /** The worker drains. */
@@ -142,7 +144,8 @@ class WorkerProcess {
     this.#log?.end();
     const name = `worker-${settings.namespace}-${pid}.log`;
     ownLog(name);
-    this.#log = createWriteStream(join(inject('runFolder'), name), { flags: 'a' });
+    const logPath = join(inject('runFolder'), name);
+    this.#log = createWriteStream(logPath, { flags: 'a' });
     const drained = Promise.withResolvers<Ended>();
     const onMessage = (report: unknown) => {
       if (report === ('drained' satisfies WorkerReport)) drained.resolve({ code: 0, signal: null });
@@ -153,6 +156,7 @@ class WorkerProcess {
     return {
       pid: pid!,
       ended,
+      logPath,
       kill: async () => {
         this.#child.kill('SIGKILL');
         await ended;

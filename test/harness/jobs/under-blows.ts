@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Stack, useStack } from '../core/stack.ts';
 import { waitFor } from '../core/wait.ts';
@@ -141,7 +142,7 @@ class Blows<Run> {
     await this.#expectUnderWay();
     process.kill(busy.pid, 'SIGCONT');
     await this.#goOn();
-    this.#expectAlive();
+    await this.#expectAlive();
   }
 
   /** The database ends the sessions of the worker that has the step: that worker lives, and the run goes on. */
@@ -154,11 +155,16 @@ class Blows<Run> {
     assert.ok(rowCount! > 0, 'there was no session to cut');
     await this.#expectUnderWay();
     await this.#goOn();
-    this.#expectAlive();
+    await this.#expectAlive();
   }
 
-  #expectAlive(): void {
-    for (const { exit } of this.#workers) assert.equal(exit, undefined, 'a worker has ended');
+  async #expectAlive(): Promise<void> {
+    for (const { exit, logPath } of this.#workers) {
+      if (exit === undefined) continue;
+      assert.fail(
+        `a worker has ended by itself (${JSON.stringify(exit)}): ${(await readFile(logPath, 'utf8')).slice(-5_000)}`,
+      );
+    }
   }
 
   #start(options: WorkerOptions = {}): Watched {

