@@ -282,6 +282,26 @@ export const listImportSummaries = operation({
   }),
 });
 
+export const ImportDay = z
+  .object({
+    day: z.iso.date().describe('In UTC'),
+    imports: z.int(),
+    rows: RowCounts,
+    errors_by_type: z.record(z.string(), z.int()).describe('Number of ignored and failed rows, by error type'),
+  })
+  .meta({ id: 'ImportDay' });
+
+export const countImportRows = operation({
+  id: 'countImportRows',
+  ...SHARED,
+  method: 'GET',
+  path: '/api/attribute_values/import_days',
+  summary: 'Count the rows of imports by day, over the last week',
+  description: 'Each import counts on the day on which Millrace received it. Dry runs do not count.',
+  query: z.object({ sor_id: identifier.optional().describe('Identifier of a System of Records') }),
+  result: z.object({ days: z.array(ImportDay).describe('Eight days, oldest first; the first and the last in part') }),
+});
+
 export const importWithToken = operation({
   id: 'importWithToken',
   ...SHARED,

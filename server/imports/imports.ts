@@ -17,10 +17,12 @@ import {
 } from '../../store/imports/import-errors.ts';
 import {
   cancelImport,
+  countImportDays,
   findImport,
   findImportById,
   findImportByJob,
   type Import,
+  type ImportDay,
   listImports,
   listRedrives,
   streamImports,
@@ -56,6 +58,25 @@ const listSummaries = route(api.listImportSummaries, async ({ query, caller: { e
   const sors = await listSorNames(db, entityId, [...new Set(rows.map((job) => job.sorId))]);
   return { imports: rows.map((job) => showSummary(job, sors.get(job.sorId) ?? null)), next };
 });
+
+const DAY_MS = 86_400_000;
+const SHOWN_DAYS = 8;
+
+const countRows = route(api.countImportRows, async ({ query: { sor_id: sorId }, caller: { entityId } }, { db }) => {
+  const sor = sorId === undefined ? null : await requireSor(db, entityId, sorId);
+  const counted = new Map((await countImportDays(db, entityId, sor?.id ?? null)).map((day) => [day.day, day]));
+  const now = Date.now();
+  const days = Array.from({ length: SHOWN_DAYS }, (_, index) =>
+    new Date(now - (SHOWN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+  );
+  return { days: days.map((day) => showDay(day, counted.get(day))) };
+});
+
+function showDay(day: string, counted: ImportDay | undefined) {
+  const { imports = 0, rowsIn = 0, rowsOk = 0, rowsIgnored = 0, rowsFailed = 0, errorsByType = {} } = counted ?? {};
+  const rows = { read: rowsIn, ok: rowsOk, ignored: rowsIgnored, failed: rowsFailed };
+  return { day, imports, rows, errors_by_type: errorsByType };
+}
 
 function showSummary(job: Import & { settled: number }, sor: api.ImportSummary['sor']): api.ImportSummary {
   const { url, bytes } = showSource(job);
@@ -193,6 +214,7 @@ async function* eachRow(errors: AsyncIterable<StoredImportError>, format: Column
 }
 
 export const importRoutes: Route[] = [
+  countRows,
   listImportJobs,
   listSummaries,
   listImportErrors,

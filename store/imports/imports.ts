@@ -238,6 +238,37 @@ export async function listImports(
   return rows.map(({ settled, ...columns }) => ({ ...toImport(columns), settled }));
 }
 
+export type ImportDay = { day: string; imports: number } & Omit<RowCounts, 'suspiciousIds'>;
+
+const RECEIVED_ON = `(received_at AT TIME ZONE 'UTC')::date::text AS day`;
+
+/** Counts the kept imports by the day in UTC on which they were received, without dry runs. */
+export async function countImportDays(db: Queryable, entityId: number, sorId: number | null): Promise<ImportDay[]> {
+  const kept = 'NOT j.dry_run AND ($2::integer IS NULL OR j.sor_id = $2)';
+  const days = readRows<Omit<ImportDay, 'errorsByType'>>(
+    await db.query(
+      `SELECT ${RECEIVED_ON}, count(*)::integer AS imports, sum(rows_in)::bigint AS rows_in, sum(rows_ok)::bigint AS rows_ok,
+         sum(rows_ignored)::bigint AS rows_ignored, sum(rows_failed)::bigint AS rows_failed
+       FROM (${IMPORTS} WHERE j.entity_id = $1 AND ${kept}) i GROUP BY day`,
+      [entityId, sorId],
+    ),
+  );
+  const errors = readRows<{ day: string; type: keyof ErrorCounts; count: number }>(
+    await db.query(
+      `SELECT ${RECEIVED_ON}, type, sum(count::bigint)::bigint AS count
+       FROM imports j JOIN import_lanes l ON l.entity_id = j.entity_id AND l.import_id = j.id
+       CROSS JOIN LATERAL jsonb_each_text(l.errors_by_type) AS e (type, count)
+       WHERE j.entity_id = $1 AND ${kept} GROUP BY day, type ORDER BY type`,
+      [entityId, sorId],
+    ),
+  );
+  const errorsOf = Map.groupBy(errors, ({ day }) => day);
+  return days.map((day) => ({
+    ...day,
+    errorsByType: Object.fromEntries((errorsOf.get(day.day) ?? []).map(({ type, count }) => [type, count])),
+  }));
+}
+
 /** Lists the imports that re-drive this one's errors, oldest first, without dry runs. */
 export async function listRedrives(db: Queryable, entityId: number, id: number): Promise<Import[]> {
   return readRows(

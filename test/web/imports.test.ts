@@ -89,6 +89,14 @@ describe.skipIf(browser.open === null)('imports in the console', () => {
       [world.entity.id, [0, 1, 2, 9].map(personId)],
     );
     expect(rows.map(({ value }) => value)).toEqual(['007', '41.90', '7.00', 'gold ']);
+
+    await page.goto('/console/imports');
+    const panel = page.getByRole('region', { name: 'Rows a day, UTC' });
+    await panel.getByText('rows in all').waitFor();
+    await panel.getByText('Errors by type').click();
+    const types = panel.getByRole('region', { name: 'Errors by type and day' });
+    expect(await types.getByRole('row', { name: /^INVALID_VALUE/ }).count()).toBe(1);
+    await expectSound(tab);
   });
 
   test('a row that fails again stays open, with what was typed', async () => {

@@ -172,6 +172,7 @@ export const wayInOperations: LifeOperations = {
   importAttributeValues,
   importWithToken,
   listImportSummaries: list((draw) => ({ query: draw.chance(0.5) ? { open: true } : {} })),
+  countImportRows: list(),
   listFeedRequests: list((draw) => ({ query: draw.chance(0.5) ? { with_errors: true } : {} })),
   downloadSorTemplate: { call: ({ entity: { sor } }) => ({ params: { sor_identifier: sor.identifier } }) },
   listImportErrors: read('import', (draw, { id }) => ({

@@ -220,6 +220,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'GET /api/attribute_values/template': (own) => ({ query: { sor_id: own.sor.identifier, api_key: own.apiKey } }),
   'GET /api/system_of_records/:sor_identifier/template': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
+  'GET /api/attribute_values/import_days': (own) => ({ query: { sor_id: own.sor.identifier } }),
   'GET /api/attribute_values/imports': (own) => ({ query: { sor_id: own.sor.identifier, open: 'true' } }),
   'POST /api/attribute_values/imports': () => ({ file: FILE }),
   'GET /api/attribute_values/feeds': (own) => ({ query: { sor_id: own.sor.identifier } }),

@@ -72,6 +72,7 @@ test('import jobs are listed with their start, to their entity alone', async () 
 
 test('imports are listed newest first with state and counts, in pages, by state, SoR and open rows', async () => {
   const own = await makeWorld(store);
+  const ERRORS = { INVALID_VALUE: 2, UNDEFINED_ATTRIBUTE: 1 };
   const jobs: Import[] = [];
   for (let n = 0; n < 3; n += 1) jobs.push(await insertUpload(store.db, store, own));
   const [first, second, third] = jobs as [Import, Import, Import];
@@ -84,9 +85,25 @@ test('imports are listed newest first with state and counts, in pages, by state,
   await write(store.db, async (tx) => {
     const { generation } = (await claimImport(tx, own.entity.id, first.id, 'run'))!;
     const ref = { entityId: own.entity.id, importId: first.id, generation, lane: 0 };
-    const counts = { rowsIn: 5, rowsOk: 2, rowsIgnored: 1, rowsFailed: 2, suspiciousIds: 0, errorsByType: {} };
+    const counts = { rowsIn: 5, rowsOk: 2, rowsIgnored: 1, rowsFailed: 2, suspiciousIds: 0, errorsByType: ERRORS };
     await updateImportLane(tx, ref, { ...counts, cellsEmpty: 0, cellsUnnamed: 0, nextOffset: 10, nextLine: 7 });
   });
+  await store.db.query(`UPDATE imports SET received_at = received_at - interval '2 days' WHERE id = $1`, [second.id]);
+  const days = async (query: string) =>
+    (
+      (await get(`import_days${query}`, { token: own.token })).body.result as {
+        days: { day: string; imports: number }[];
+      }
+    ).days;
+  const counted = await days('');
+  const dayOf = (daysAgo: number) =>
+    new Date(first.receivedAt.getTime() - daysAgo * 86_400_000).toISOString().slice(0, 10);
+  expect(counted.length).toBe(8);
+  expect(counted.filter(({ imports }) => imports > 0)).toEqual([
+    { day: dayOf(2), imports: 1, rows: { read: 0, ok: 0, ignored: 0, failed: 0 }, errors_by_type: {} },
+    { day: dayOf(0), imports: 2, rows: { read: 5, ok: 2, ignored: 1, failed: 2 }, errors_by_type: ERRORS },
+  ]);
+  expect(await days(`?sor_id=${own.sor.identifier}`)).toEqual(counted);
   const all = await list('');
   expect(idsOf(all)).toEqual([third, second, first].map(({ identifier }) => identifier));
   expect(all.next).toBeNull();

@@ -12,6 +12,7 @@ import { Toggles } from '../../parts/toggles.tsx';
 import { bytesText, Count, When } from '../../parts/values.tsx';
 import { useList, useRead } from '../../session/calls.ts';
 import { FeedList } from '../feed/feed-list.tsx';
+import { ImportDays } from './import-days.tsx';
 import { fileName, hasEnded, ImportState } from './import-state.tsx';
 
 const LISTS = [
@@ -67,7 +68,10 @@ export function ImportList() {
           onErrors={(shown) => change({ show: shown ? 'errors' : undefined })}
         />
       ) : (
-        <Imports sor={filters['sor']} show={show} />
+        <>
+          <ImportDays sor={filters['sor']} />
+          <Imports sor={filters['sor']} show={show} />
+        </>
       )}
       <AsCommand
         operation={isFeeds ? 'listFeedRequests' : 'listImportSummaries'}
