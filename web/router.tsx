@@ -41,9 +41,9 @@ export function usePage(): Page | null {
 }
 
 function Allowed({ shown, Loaded }: { shown: Page; Loaded: React.ComponentType }) {
-  const { missingFor } = useSession();
+  const { missingForPage } = useSession();
   const path: string | undefined = useRouterState().matches.at(-1)?.pathname;
-  const missing = [...new Set(shown.needs.flatMap((name) => missingFor(name)))];
+  const missing = missingForPage(shown);
   return missing.length > 0 ? <NoRight title={shown.title} missing={missing} /> : <Loaded key={path} />;
 }
 

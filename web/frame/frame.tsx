@@ -51,10 +51,8 @@ function Side() {
 }
 
 function Menu() {
-  const { missingFor } = useSession();
-  const shown = PAGES.filter(
-    ({ menu, needs }) => menu !== undefined && needs.every((name) => missingFor(name).length === 0),
-  );
+  const { missingForPage } = useSession();
+  const shown = PAGES.filter((page) => page.menu !== undefined && missingForPage(page).length === 0);
   return MENU.map((group) => {
     const pages = shown.filter(({ menu }) => menu!.group === group);
     return pages.length === 0 ? null : (

@@ -16,9 +16,9 @@ export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
   const [isHelp, setHelp] = useState(false);
-  const { missingFor } = useSession();
+  const { missingForPage } = useSession();
   const navigate = useNavigate();
-  const pages = PAGES.filter(({ needs, menu }) => menu && needs.every((name) => missingFor(name).length === 0));
+  const pages = PAGES.filter((page) => page.menu && missingForPage(page).length === 0);
   const open = (help: boolean): void => {
     setText('');
     setHelp(help);

@@ -7,6 +7,7 @@ import { feedPages } from './feed/index.ts';
 import { privacyPages } from './gdpr/index.ts';
 import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
+import { peoplePages } from './people/index.ts';
 import { syncPages } from './syncs/index.ts';
 
 export const PAGES: readonly Page[] = [
@@ -15,6 +16,7 @@ export const PAGES: readonly Page[] = [
   ...feedPages,
   ...syncPages,
   ...attributePages,
+  ...peoplePages,
   ...exportPages,
   ...privacyPages,
   ...accountPages,

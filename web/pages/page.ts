@@ -1,6 +1,7 @@
 /** A page as a value: router, menu, palette and the test over all pages are drawn from the list of them. */
 import type { ComponentType } from 'react';
 import type { OperationName } from '../../api/client.ts';
+import type { Right } from '../../domain/accounts/rights.ts';
 import type { IconName } from '../parts/icon.tsx';
 
 export const MENU = ['', 'Data in', 'People', 'Data out', 'Privacy', 'Admin'] as const;
@@ -13,6 +14,8 @@ export type Page = {
   question: string;
   /** Operations without which it shows nothing: their rights are the page's. */
   needs: readonly OperationName[];
+  /** Rights of which one is enough to be shown something. */
+  anyOf?: readonly Right[];
   /** Its place in the menu. */
   menu?: { group: (typeof MENU)[number]; icon: IconName };
   /** Second key after `g`. */

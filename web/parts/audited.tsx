@@ -9,19 +9,25 @@ import { sayMissing } from './no-right.tsx';
 export function Audited({
   operation,
   what,
+  isAsked: isGiven = false,
+  frame = (asks) => asks,
   children,
 }: {
   operation: OperationName;
   /** Names what is looked at, as in "Reading `these rows` is written into the audit log". */
   what: string;
+  /** True: a press before this part was shown has asked for the look, and said what it writes. */
+  isAsked?: boolean;
+  /** Puts the question into a page. */
+  frame?: (asks: ReactNode) => ReactNode;
   children: () => ReactNode;
 }) {
   const { missingFor } = useSession();
-  const [isAsked, setAsked] = useState(false);
+  const [isAsked, setAsked] = useState(isGiven);
   const missing = missingFor(operation);
   if (isAsked) return children();
-  if (missing.length > 0) return <p className="body second">{sayMissing(missing)}.</p>;
-  return (
+  if (missing.length > 0) return frame(<p className="body second">{sayMissing(missing)}.</p>);
+  return frame(
     <div className="body">
       <p className="second">
         <Icon name="eye" /> Reading {what} is written into the audit log.
@@ -31,6 +37,6 @@ export function Audited({
           Show {what}
         </button>
       </div>
-    </div>
+    </div>,
   );
 }

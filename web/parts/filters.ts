@@ -3,12 +3,18 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 
 type Filters = Readonly<Record<string, string | undefined>>;
 
-/** Returns the filters of the address, and what changes some of them; undefined takes one away. */
+/** Returns the filters of the address, and what changes some of them; undefined takes one away. The fragment stays. */
 export function useFilters(): [filters: Filters, change: (changed: Filters) => void] {
   const filters: Filters = useSearch({ strict: false });
   const navigate = useNavigate();
   const change = (changed: Filters): void => {
-    void navigate({ to: '.', search: { ...filters, ...changed } as never, replace: true, resetScroll: false });
+    void navigate({
+      to: '.',
+      search: { ...filters, ...changed } as never,
+      hash: true,
+      replace: true,
+      resetScroll: false,
+    });
   };
   return [filters, change];
 }

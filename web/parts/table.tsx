@@ -62,8 +62,17 @@ export function DataTable<T>({
           </table>
         </div>
       )}
-      {more?.error && <Refused refusal={more.error} retry={() => void more.refetch()} />}
-      {more?.hasNextPage && (
+      {more && <NextPage more={more} />}
+    </>
+  );
+}
+
+/** Ends a list that is read page after page: what its last page was refused, and what reads the next one. */
+export function NextPage({ more, children = 'Next 100' }: { more: More; children?: ReactNode }) {
+  return (
+    <>
+      {more.error && <Refused refusal={more.error} retry={() => void more.refetch()} />}
+      {more.hasNextPage && (
         <footer>
           <button
             type="button"
@@ -71,7 +80,7 @@ export function DataTable<T>({
             disabled={more.isFetchingNextPage}
             onClick={() => void more.fetchNextPage()}
           >
-            {more.isFetchingNextPage ? 'Reading' : 'Next 100'}
+            {more.isFetchingNextPage ? 'Reading' : children}
           </button>
         </footer>
       )}

@@ -82,7 +82,7 @@ function pollMs(sinceMs: number): number {
 const PAGES = 'pages';
 type Pages<N extends OperationName> = { pages: ResultOf<N>[] };
 
-/** Reads a list page after page: `next` of a result is the address of the one after it. */
+/** Reads a list page after page by `next` of each result. */
 export function useList<N extends OperationName>(
   name: N,
   input: InputOf<N>,
@@ -97,10 +97,8 @@ export function useList<N extends OperationName>(
     initialPageParam: null,
     queryFn: (context) => {
       const { pageParam } = context;
-      const { query = {}, ...rest } = (input ?? {}) as { query?: object };
-      const more = pageParam === null ? {} : Object.fromEntries(new URL(pageParam).searchParams);
       const isKnown = pageParam === null && queries.getQueryData(queryKey) !== undefined;
-      return call(name, { ...rest, query: { ...query, ...more } } as InputOf<N>, {
+      return call(name, pageParam === null ? input : ofNextPage(name, input, pageParam), {
         ...signalOf(isAudited, context),
         ...(isKnown ? BACKGROUND : {}),
       });
@@ -116,12 +114,27 @@ export function useList<N extends OperationName>(
   });
 }
 
+/** Returns the input of the page that `next` names: an address, or the cursor of a list that is asked for by POST. */
+function ofNextPage<N extends OperationName>(name: N, input: InputOf<N>, next: string): InputOf<N> {
+  const { query, body, ...rest } = (input ?? {}) as { query?: object; body?: object };
+  return (
+    operationOf(name).method === 'POST'
+      ? { ...rest, body: { ...body, cursor: next } }
+      : { ...rest, query: { ...query, ...Object.fromEntries(new URL(next).searchParams) } }
+  ) as InputOf<N>;
+}
+
 /** Changes the pages of an audited list that were read, so that an action need not look again. */
 export function changeList<N extends OperationName>(name: N, change: (pages: ResultOf<N>[]) => ResultOf<N>[]): void {
   queries.setQueriesData<Pages<N>>(
     { predicate: ({ queryKey }) => queryKey[1] === name && queryKey[3] === PAGES },
     (kept) => kept && { ...kept, pages: change(kept.pages) },
   );
+}
+
+/** Forgets what looks have shown, so that the next press looks again. */
+export function forgetReads(name: OperationName): void {
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[1] === name });
 }
 
 function nextOf(result: unknown): string | null {

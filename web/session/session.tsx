@@ -4,6 +4,7 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useState
 import type { ConsoleSession, OperationName } from '../../api/client.ts';
 import { hasRole } from '../../api/core/operation.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
+import type { Page } from '../pages/page.ts';
 import { api, BACKGROUND, operationOf, Refusal, showEntity } from './api.ts';
 import { IdleWarning } from './idle.tsx';
 import { Login } from './login.tsx';
@@ -32,6 +33,8 @@ type SessionValue = {
   session: ConsoleSession;
   /** Returns what the person lacks for the operation. */
   missingFor: (operation: OperationName) => Missing;
+  /** Returns what the person lacks for a page. */
+  missingForPage: (page: Pick<Page, 'needs' | 'anyOf'>) => Missing;
   may: (operation: OperationName) => boolean;
   switchTo: (entity: string) => Promise<void>;
   logOut: () => Promise<void>;
@@ -140,6 +143,10 @@ function SessionProvider({
     return {
       session,
       missingFor,
+      missingForPage: ({ needs, anyOf = [] }) => [
+        ...new Set(needs.flatMap((name) => missingFor(name))),
+        ...(anyOf.length === 0 || anyOf.some((right) => session.enable[right]) ? [] : [anyOf.join(' or ')]),
+      ],
       may: (operation) => missingFor(operation).length === 0,
       async switchTo(entity) {
         await api.switchSession({ body: { entity } });

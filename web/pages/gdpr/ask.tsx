@@ -11,7 +11,16 @@ import { peopleText } from './request-state.tsx';
 type Asked = { users: string[]; skip_email: boolean };
 
 /** Asks for user ids. A deletion is sent once the person has typed how many people it deletes. */
-export function Ask({ type, onClose }: { type: ListedGdprRequest['type']; onClose: () => void }) {
+export function Ask({
+  type,
+  users = [],
+  onClose,
+}: {
+  type: ListedGdprRequest['type'];
+  /** Ids that the form begins with. */
+  users?: readonly string[];
+  onClose: () => void;
+}) {
   const navigate = useNavigate();
   const [asked, setAsked] = useState<Asked | null>(null);
   const changes = ['listGdprRequests'] as const;
@@ -38,6 +47,7 @@ export function Ask({ type, onClose }: { type: ListedGdprRequest['type']; onClos
   return (
     <AskForm
       type={type}
+      users={users}
       isBusy={access.isPending}
       refusal={access.error}
       onClose={onClose}
@@ -48,19 +58,21 @@ export function Ask({ type, onClose }: { type: ListedGdprRequest['type']; onClos
 
 function AskForm({
   type,
+  users,
   isBusy,
   refusal,
   onClose,
   onAsk,
 }: {
   type: ListedGdprRequest['type'];
+  users: readonly string[];
   isBusy: boolean;
   refusal: Refusal | null;
   onClose: () => void;
   onAsk: (asked: Asked) => void;
 }) {
   const field = useId();
-  const [count, setCount] = useState(0);
+  const [count, setCount] = useState(users.length);
   const send = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -81,6 +93,7 @@ function AskForm({
             id={field}
             name="users"
             rows={5}
+            defaultValue={users.join('\n')}
             required
             aria-describedby={`${field}-hint`}
             onChange={({ target }) => setCount(idsOf(target.value).length)}

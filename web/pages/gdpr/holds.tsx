@@ -1,24 +1,17 @@
 /** The people who are on hold, behind a press; holds are placed and released here. */
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { CreatedGdprHold, GdprHold } from '../../../api/client.ts';
-import { HOLD_KINDS, type HoldKind } from '../../../domain/gdpr/gdpr-codes.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Confirm, Dialog, FormEnd } from '../../parts/dialog.tsx';
-import { Field } from '../../parts/field.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { DataTable } from '../../parts/table.tsx';
-import { textOf } from '../../parts/text-of.ts';
 import { Id, When } from '../../parts/values.tsx';
+import { Place, Placed } from './place-hold.tsx';
 import { Readmit } from './readmit.tsx';
 import { changeList, useAction, useList } from '../../session/calls.ts';
-
-const KIND_WORDS: Record<HoldKind, string> = {
-  hold: 'legal hold',
-  restriction: 'restricted processing (GDPR, article 18)',
-};
 
 export function Holds() {
   const [isPlacing, setPlacing] = useState(false);
@@ -55,18 +48,6 @@ export function Holds() {
       {isReadmitting && <Readmit onClose={() => setReadmitting(false)} />}
       {isPlacing && <Place onPlaced={setPlaced} onClose={() => setPlacing(false)} />}
     </>
-  );
-}
-
-/** Says that the hold is there, and whether it may have come too late. */
-function Placed({ hold: { identifier, deletion_under_way: isLate } }: { hold: CreatedGdprHold }) {
-  return (
-    <p className={`note ${isLate ? 'warn' : 'info'}`} role="status">
-      <span>
-        Placed as <code>{identifier}</code>.{' '}
-        {isLate && 'A deletion of this person is running, and may be too far to stop: look at the requests.'}
-      </span>
-    </p>
   );
 }
 
@@ -138,59 +119,5 @@ function Release({ hold: { identifier }, onClose }: { hold: GdprHold; onClose: (
       onConfirm={() => release.mutate({ params: { hold_id: identifier } })}
       onClose={onClose}
     />
-  );
-}
-
-function Place({ onPlaced, onClose }: { onPlaced: (hold: CreatedGdprHold) => void; onClose: () => void }) {
-  const create = useAction('createGdprHold', {
-    onDone(hold) {
-      changeList('listGdprHolds', (pages) =>
-        pages.map((page, index) => (index < pages.length - 1 ? page : { ...page, items: [...page.items, hold] })),
-      );
-      onPlaced(hold);
-      onClose();
-    },
-  });
-  const send = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    const id = textOf(form, 'id');
-    const kind = HOLD_KINDS.find((each) => each === textOf(form, 'kind')) ?? 'hold';
-    const person = textOf(form, 'of') === 'device' ? { device_id: id } : { user_id: id };
-    create.mutate({ body: { ...person, kind, reason: textOf(form, 'reason') } });
-  };
-  return (
-    <Dialog title="Put a person on hold" onClose={onClose}>
-      <form className="tight" onSubmit={send}>
-        <fieldset className="controls">
-          <legend>The id is that of</legend>
-          <label>
-            <input type="radio" name="of" value="user" defaultChecked /> a user
-          </label>
-          <label>
-            <input type="radio" name="of" value="device" /> a device
-          </label>
-        </fieldset>
-        <Field label="Id" name="id" autoComplete="off" required />
-        <fieldset className="tight">
-          <legend>Kind</legend>
-          {HOLD_KINDS.map((kind) => (
-            <label key={kind}>
-              <input type="radio" name="kind" value={kind} defaultChecked={kind === 'hold'} /> {KIND_WORDS[kind]}
-            </label>
-          ))}
-        </fieldset>
-        <Field
-          label="Reason"
-          name="reason"
-          maxLength={500}
-          required
-          hint="Shown with requests that wait for the hold. Name no other person in it."
-        />
-        <FormEnd refusal={create.error} isOff={create.isPending} onClose={onClose}>
-          Put on hold
-        </FormEnd>
-      </form>
-    </Dialog>
   );
 }

@@ -1,5 +1,5 @@
 /** The ids linked to the people of a request, and the decisions on aliases that only an SDK has reported. */
-import { useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import type { IdentifierLink } from '../../../api/client.ts';
 import { ActionButton } from '../../parts/button.tsx';
 import { Chip } from '../../parts/head.tsx';
@@ -13,6 +13,30 @@ const PAGE = 100;
 
 export function Identifiers({ id, isWaiting }: { id: string; isWaiting: boolean }) {
   const links = useList('listGdprIdentifiers', { params: { request_id: id }, query: { per_page: PAGE } });
+  return (
+    <LinkTable
+      links={links}
+      advice={isWaiting ? 'Decide before you approve.' : 'A decision counts until the erasure begins.'}
+      empty="No linked id. Once a person is treated, the ids that belong to them are no longer listed; the receipt says how many there were."
+    />
+  );
+}
+
+/** Shows the ids that a request for a user would cover. */
+export function IdentifiersOfUser({ userId }: { userId: string }) {
+  const links = useList('previewUserIdentifiers', { query: { user_id: userId, per_page: PAGE } });
+  return (
+    <LinkTable
+      links={links}
+      advice="Decide before you request access or deletion."
+      empty="No other id is linked to this user."
+    />
+  );
+}
+
+type Links = ComponentProps<typeof DataTable>['more'] & { data?: { pages: { items: IdentifierLink[] }[] } | undefined };
+
+function LinkTable({ links, advice, empty }: { links: Links; advice: string; empty: string }) {
   const rows = (links.data?.pages.flatMap(({ items }) => items) ?? []).toSorted(
     (one, other) => Number(waits(other)) - Number(waits(one)),
   );
@@ -22,11 +46,11 @@ export function Identifiers({ id, isWaiting }: { id: string; isWaiting: boolean 
       {open > 0 && (
         <p className="note warn">
           {open === 1 ? 'One alias waits' : `${open} aliases wait`} for a decision: only an SDK says that these ids are
-          the same person. {isWaiting ? 'Decide before you approve.' : 'A decision counts until the erasure begins.'}
+          the same person. {advice}
         </p>
       )}
       <DataTable
-        caption="Identifiers of the people of the request"
+        caption="Linked identifiers"
         columns={[
           { title: 'Person', cell: ({ person }) => (person === null ? '–' : <code>{person}</code>) },
           { title: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
@@ -36,9 +60,7 @@ export function Identifiers({ id, isWaiting }: { id: string; isWaiting: boolean 
         ]}
         rows={rows}
         keyOf={({ person, kind, id: value, via }) => [person, kind, value, via].join(' ')}
-        empty={
-          <Empty says="No linked id. Once a person is treated, the ids that belong to them are no longer listed; the receipt says how many there were." />
-        }
+        empty={<Empty says={empty} />}
         more={links}
       />
     </>

@@ -5,7 +5,8 @@ import { AsCommand } from '../../parts/as-command.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Skeleton } from '../../parts/panel.tsx';
-import { Refused } from '../../parts/refusal.tsx';
+import type { PersonId } from '../../parts/person-link.tsx';
+import { NextPage } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { useList } from '../../session/calls.ts';
 import { CheckFile } from './check-file.tsx';
@@ -16,10 +17,8 @@ const KINDS = [
   ['device_id', 'device id'],
 ] as const;
 
-type Person = { kind: (typeof KINDS)[number][0]; id: string };
-
 export function Receipts() {
-  const [person, setPerson] = useState<Person | null>(null);
+  const [person, setPerson] = useState<PersonId | null>(null);
   return (
     <>
       <Head
@@ -30,7 +29,7 @@ export function Receipts() {
         <div className="stack">
           <Panel title="Whose receipt?">
             <PersonForm onAsk={setPerson} />
-            {person && <Found key={`${person.kind} ${person.id}`} person={person} />}
+            {person && <ReceiptsOfPerson key={`${person.kind} ${person.id}`} person={person} />}
           </Panel>
           <CheckFile />
         </div>
@@ -50,7 +49,7 @@ export function Receipts() {
 }
 
 /** Begins with the id of the fragment, which no server and no log gets. */
-function PersonForm({ onAsk }: { onAsk: (person: Person) => void }) {
+function PersonForm({ onAsk }: { onAsk: (person: PersonId) => void }) {
   const given = new URLSearchParams(useLocation().hash);
   const [kind, id] = [useId(), useId()];
   const send = (event: FormEvent<HTMLFormElement>): void => {
@@ -102,14 +101,13 @@ function PersonForm({ onAsk }: { onAsk: (person: Person) => void }) {
   );
 }
 
-function Found({ person: { kind, id } }: { person: Person }) {
+export function ReceiptsOfPerson({ person: { kind, id } }: { person: PersonId }) {
   const found = useList('listReceiptsOfPerson', {
     query: { ...(kind === 'user_id' ? { user_id: id } : { device_id: id }), per_page: 20 },
   });
   const receipts = found.data?.pages.flatMap(({ items }) => items) ?? [];
   return (
     <>
-      {found.error && <Refused refusal={found.error} retry={() => void found.refetch()} />}
       {found.isPending && <Skeleton />}
       {found.isSuccess && receipts.length === 0 && (
         <Empty says="No receipt names this person. Nothing was erased or shown under this id, or it is written differently." />
@@ -117,18 +115,7 @@ function Found({ person: { kind, id } }: { person: Person }) {
       {receipts.map((receipt) => (
         <Receipt key={receipt.receipt} receipt={receipt} />
       ))}
-      {found.hasNextPage && (
-        <footer>
-          <button
-            type="button"
-            className="btn plain"
-            disabled={found.isFetchingNextPage}
-            onClick={() => void found.fetchNextPage()}
-          >
-            Older receipts
-          </button>
-        </footer>
-      )}
+      <NextPage more={found}>Older receipts</NextPage>
     </>
   );
 }

@@ -1,0 +1,37 @@
+/** Ids of people as links to their page. The id stands in the fragment, which no server and no log gets. */
+import { Link } from '@tanstack/react-router';
+import { useSession } from '../session/session.tsx';
+import { Id } from './values.tsx';
+
+const KINDS = ['user_id', 'device_id'] as const;
+
+export type PersonId = { kind: (typeof KINDS)[number]; id: string };
+
+export const PEOPLE_PATH = '/people';
+
+/** Returns the fragment that names a person, or a text to search for. */
+export function fragmentOf(kind: PersonId['kind'] | 'find', id: string): string {
+  return new URLSearchParams({ [kind]: id }).toString();
+}
+
+/** Returns the person that a fragment names. */
+export function personOf(fragment: URLSearchParams): PersonId | null {
+  const kind = KINDS.find((each) => fragment.get(each));
+  return kind === undefined ? null : { kind, id: fragment.get(kind)! };
+}
+
+/** Shows an id, and leads to the person. Without `kind` it leads to the search. */
+export function PersonLink({ kind = 'find', id }: { kind?: PersonId['kind'] | 'find'; id: string }) {
+  const { may } = useSession();
+  return (
+    <span className="person">
+      <Id value={id} />
+      {may('viewPerson') && (
+        <Link to={PEOPLE_PATH} hash={fragmentOf(kind, id)}>
+          {kind === 'find' ? 'Find' : 'Person'}
+          <span className="sr"> {id}</span>
+        </Link>
+      )}
+    </span>
+  );
+}
