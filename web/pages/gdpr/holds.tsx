@@ -7,8 +7,9 @@ import { ActionButton } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
+import { PersonLink } from '../../parts/person-link.tsx';
 import { DataTable } from '../../parts/table.tsx';
-import { Id, When } from '../../parts/values.tsx';
+import { When } from '../../parts/values.tsx';
 import { Place, Placed } from './place-hold.tsx';
 import { Readmit } from './readmit.tsx';
 import { changeList, useAction, useList } from '../../session/calls.ts';
@@ -64,7 +65,7 @@ function List() {
             cell: ({ user_id: user, device_id: device }) => (
               <span>
                 {user === null && 'device '}
-                <Id value={user ?? device ?? ''} />
+                <PersonLink kind={user === null ? 'device_id' : 'user_id'} id={user ?? device ?? ''} />
               </span>
             ),
           },

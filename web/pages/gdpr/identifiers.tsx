@@ -4,6 +4,7 @@ import type { IdentifierLink } from '../../../api/client.ts';
 import { ActionButton } from '../../parts/button.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { Empty } from '../../parts/panel.tsx';
+import { PersonLink } from '../../parts/person-link.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { Id, When } from '../../parts/values.tsx';
@@ -54,7 +55,7 @@ function LinkTable({ links, advice, empty }: { links: Links; advice: string; emp
         columns={[
           { title: 'Person', cell: ({ person }) => (person === null ? '–' : <code>{person}</code>) },
           { title: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
-          { title: 'Id', cell: (link) => <Id value={link.id} /> },
+          { title: 'Id', cell: ({ kind, id }) => <LinkedId kind={kind} id={id} /> },
           { title: 'Why', cell: (link) => <Why link={link} /> },
           { title: 'Said', cell: ({ said_at: at }) => <When at={at} /> },
         ]}
@@ -64,6 +65,14 @@ function LinkTable({ links, advice, empty }: { links: Links; advice: string; emp
         more={links}
       />
     </>
+  );
+}
+
+function LinkedId({ kind, id }: Pick<IdentifierLink, 'kind' | 'id'>) {
+  return kind === 'push_token' ? (
+    <Id value={id} />
+  ) : (
+    <PersonLink kind={kind === 'user_id' ? 'user_id' : 'device_id'} id={id} />
   );
 }
 

@@ -2,8 +2,9 @@
 import type { GdprRequest } from '../../../api/client.ts';
 import { Chip } from '../../parts/head.tsx';
 import { Empty, Shown } from '../../parts/panel.tsx';
+import { PersonLink } from '../../parts/person-link.tsx';
 import { DataTable } from '../../parts/table.tsx';
-import { countText, Id, When } from '../../parts/values.tsx';
+import { countText, When } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
 
 export function RequestPeople({ id }: { id: string }) {
@@ -48,7 +49,7 @@ function People({ request }: { request: GdprRequest }) {
     <DataTable
       caption="People of the request"
       columns={[
-        { title: 'Id', cell: ({ id }) => <Id value={id} /> },
+        { title: 'Id', cell: ({ id }) => <PersonLink id={id} /> },
         { title: 'Result', cell: (person) => <Result person={person} /> },
         {
           title: 'Similar ids',

@@ -6,6 +6,7 @@ import type { ResultOf } from '../../session/calls.ts';
 import { Audited } from '../../parts/audited.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
+import { PersonLink } from '../../parts/person-link.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
 import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { Count, countText } from '../../parts/values.tsx';
@@ -19,7 +20,10 @@ const PER_PAGE = 100;
 
 const COLUMNS: readonly Column<SyncError>[] = [
   { title: 'Record', isNumber: true, cell: ({ line }) => <Count value={line} /> },
-  { title: 'Person', cell: ({ customer_id }) => customer_id ?? <span className="quiet">–</span> },
+  {
+    title: 'Person',
+    cell: ({ customer_id: id }) => (id === null ? <span className="quiet">–</span> : <PersonLink id={id} />),
+  },
   { title: 'Field', cell: ({ key }) => (key === null ? <span className="quiet">–</span> : <code>{key}</code>) },
   {
     title: 'Problem',

@@ -3,6 +3,7 @@ import { type SampledRecord, stringify } from '../../../api/client.ts';
 import type { Tone } from '../../parts/balance.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { Empty, Shown } from '../../parts/panel.tsx';
+import { PersonLink } from '../../parts/person-link.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
 import { Count, instantText } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
@@ -44,7 +45,10 @@ const TONES: Record<SampledRecord['outcome'], Tone> = {
 
 const COLUMNS: readonly Column<SampledRecord>[] = [
   { title: 'Record', isNumber: true, cell: ({ line }) => <Count value={line} /> },
-  { title: 'Person', cell: ({ customer_id }) => customer_id ?? <span className="quiet">–</span> },
+  {
+    title: 'Person',
+    cell: ({ customer_id: id }) => (id === null ? <span className="quiet">–</span> : <PersonLink id={id} />),
+  },
   { title: 'Outcome', cell: ({ outcome }) => <Chip tone={TONES[outcome]}>{outcome}</Chip> },
   { title: 'Change', cell: (sampled) => <Changes sampled={sampled} /> },
 ];

@@ -1,0 +1,254 @@
+/** The pages of people: one is found and seen whole, under a single look; unknown and erased people; missing rights. */
+import { beforeAll, describe, expect, test } from 'vitest';
+import { write } from '../../store/core/database.ts';
+import { raiseTombstones } from '../../store/gdpr/tombstone-batches.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
+import { insertHold } from '../../store/gdpr/holds.ts';
+import { insertSampleSegment } from '../harness/analytics/segments.ts';
+import { insertSampleApp } from '../harness/apps/apps.ts';
+import {
+  builtConsole,
+  isTooWide,
+  logIn,
+  makePerson,
+  type Tab,
+  useBrowser,
+  violationsOf,
+} from '../harness/console/console.ts';
+import { PERSON_MARK, personId } from '../harness/core/people.ts';
+import { deletionByDevice } from '../harness/gdpr/gdpr-requests.ts';
+import { ensureSampleMonths, sampleActivity } from '../harness/tracking/sdk-samples.ts';
+import { testServer } from '../server/http/test-server.ts';
+import { useServer } from '../server/http/use-server.ts';
+
+const { store, world } = useServer();
+const browser = useBrowser();
+/** An id with everything that has a meaning in an address. */
+const ANNE = `${personId(980_001)} +&%41#?=/é`;
+const ERASED = personId(980_002);
+const MAIL = `${personId(980_003)}@example.com`;
+const PHONE = 'phone of 980001';
+
+beforeAll(async () => {
+  const { entity, attributes } = world;
+  await ensureSampleMonths(store.db);
+  const app = await write(store.db, async (tx) => {
+    await insertHold(tx, entity.id, {
+      customerType: 'user_id',
+      customerId: ANNE,
+      kind: 'hold',
+      reason: 'A claim of 2026',
+      createdBy: world.user.id,
+    });
+    const value = { line: 1, kind: 'value', customerType: 'user_id', customerId: ANNE, valueType: 'String' } as const;
+    const change = { ...value, attributeId: attributes.plan!.id, value: MAIL };
+    await mergeAttributeValues(tx, store.secrets, entity.id, world.sor.id, prepareChanges([change]));
+    return insertSampleApp(tx, entity.id, 'com.example.shop');
+  });
+  await sampleActivity(store.db, entity.id, { appId: app.id, deviceId: PHONE, userId: ANNE });
+  await insertSampleSegment(store.db, entity.id, { appId: app.id, name: 'Golden', people: [`u${ANNE}`] });
+  await insertMessages(app.id);
+  await store.db.query(
+    `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, device_id) VALUES ($1, 'guest 7', $2, $3, $4)`,
+    [entity.id, ANNE, app.id, PHONE],
+  );
+  await deletionByDevice(store.db, entity.id, { userId: ANNE, deviceId: null });
+  await raiseTombstones(store, entity.id, [store.secrets.customerHash(entity.id, 'user_id', ERASED)]);
+  const served = await testServer(store, { console: await builtConsole() });
+  browser.at(await served.app.listen({ port: 0, host: '127.0.0.1' }));
+});
+
+/** 120 messages: more than a page of the timeline. */
+async function insertMessages(appId: number): Promise<void> {
+  await store.db.query(
+    `WITH campaign AS (
+       INSERT INTO campaigns (entity_id, identifier, app_id, name, type, includes_push, includes_inapp, params)
+       VALUES ($1, 'cmp_spring', $2, 'Spring', 'classic', true, false, '{}') RETURNING id)
+     INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, created_at, settled_at, opened_at, device_id, user_id)
+     SELECT $1, campaign.id, $2, 'push', 'settled', CASE n WHEN 1 THEN 'PUSH_SENT' ELSE 'OPT_OUT' END,
+       '2026-11-07'::timestamptz - n * interval '1 hour', '2026-11-07', CASE n WHEN 1 THEN '2026-11-08'::timestamptz END, $4, $3
+     FROM campaign, generate_series(1, 120) n`,
+    [world.entity.id, appId, ANNE, PHONE],
+  );
+}
+
+/** Entries of looks at people in the audit log, by what was looked at, since the last call. */
+async function newLooks(): Promise<string[]> {
+  const { rows } = await store.db.query<{ id: number; what: string }>(
+    `SELECT id, concat_ws(' ', subject_kind, details ->> 'what') AS what FROM audit_log
+     WHERE entity_id = $1 AND action = 'read' AND id > $2 ORDER BY id`,
+    [world.entity.id, seen],
+  );
+  seen = rows.at(-1)?.id ?? seen;
+  return rows.map(({ what }) => what);
+}
+let seen = 0;
+
+async function opened(path: string, more: Parameters<typeof makePerson>[2] = {}): Promise<Tab> {
+  const { email } = await makePerson(store, world, more);
+  const tab = await browser.open!();
+  await logIn(tab, email, `/console${path}`);
+  await newLooks();
+  return tab;
+}
+
+async function expectSound({ page, faults }: Tab): Promise<void> {
+  expect(await violationsOf(page)).toEqual([]);
+  await page.setViewportSize({ width: 320, height: 900 });
+  expect(await isTooWide(page)).toBe(false);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  expect(faults).toEqual([]);
+}
+
+const fragmentOf = (kind: string, id: string): string => `#${new URLSearchParams({ [kind]: id }).toString()}`;
+
+describe.skipIf(browser.open === null)('the pages of people', () => {
+  test('a person is found by id and by value, and seen whole under one look, whose id no address has', async () => {
+    const tab = await opened('/people');
+    const { page } = tab;
+    const addresses: string[] = [];
+    page.on('request', (request) => addresses.push(request.url()));
+    await page.getByLabel('User id, device id, or the value').fill(MAIL);
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('value of plan in').waitFor();
+    // No id equals the text, so the values were searched, too.
+    expect(await newLooks()).toEqual(['customer find', 'customer find']);
+    await page.getByLabel('User id, device id, or the value').fill(ANNE);
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByRole('cell', { name: 'user id', exact: true }).waitFor();
+    expect(await newLooks()).toEqual(['customer find']);
+    await expectSound(tab);
+
+    await page.getByRole('link', { name: ANNE }).click();
+    await page.getByRole('heading', { level: 1, name: ANNE }).waitFor();
+    await page.getByText('On hold since').waitFor();
+    await page.getByText('claimed', { exact: true }).first().waitFor();
+    await page.getByText('1 confirmed by a device').waitFor();
+    await page.getByText('Message: Spring').first().waitFor();
+    expect(await newLooks()).toEqual(['customer person']);
+    await expectSound(tab);
+
+    await page.getByRole('button', { name: 'Older entries' }).click();
+    await page.getByText('Session, ').waitFor();
+    await page.getByText('1 event', { exact: true }).click();
+    await page.getByText('Application Crashed').waitFor();
+    await page.getByRole('img', { name: 'Messages on 6 of 90 days' }).waitFor();
+    await page.getByRole('button', { name: 'Requests' }).click();
+    await page.getByRole('link', { name: 'Deletion request' }).waitFor();
+    await expect.poll(() => page.getByText('Message: Spring').count()).toBe(0);
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await page.getByLabel('Up to (UTC)').fill('2026-11-05');
+    await page.getByText('Session, ').waitFor();
+    expect(await page.getByRole('link', { name: 'Deletion request' }).count()).toBe(0);
+
+    await page.getByRole('tab', { name: /^Attributes/ }).click();
+    await page.getByRole('cell', { name: MAIL }).waitFor();
+    await page.getByRole('tab', { name: /^Messages/ }).click();
+    await page.getByText('the provider took the push').waitFor();
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('cell', { name: 'Golden' }).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('cell', { name: 'A claim of 2026' }).waitFor();
+    await expectSound(tab);
+    await page.getByRole('tab', { name: 'Copies' }).click();
+    await page.getByText('No exporter writes to a bucket.').waitFor();
+    // The tabs have read on under the look of the page.
+    expect(await newLooks()).toEqual([]);
+
+    expect(new URL(page.url()).hash).not.toBe('');
+    expect(addresses.filter((each) => decodeURIComponent(each).includes(PERSON_MARK))).toEqual([]);
+    expect(page.url().split('#')[0]).not.toContain(PERSON_MARK);
+    expect(await page.evaluate<number>('localStorage.length + sessionStorage.length')).toBe(0);
+    await page.goBack();
+    await page.getByRole('cell', { name: 'user id', exact: true }).waitFor();
+    expect(await newLooks()).toEqual([]);
+    expect(tab.faults).toEqual([]);
+  });
+
+  test('a link to a person looks after a press, and its actions begin with the id', async () => {
+    const tab = await opened(`/people${fragmentOf('user_id', ANNE)}`);
+    const { page } = tab;
+    const show = page.getByRole('button', { name: 'Show this person' });
+    await show.waitFor();
+    expect(await newLooks()).toEqual([]);
+    await expectSound(tab);
+    await show.click();
+    await page.getByRole('heading', { level: 1, name: ANNE }).waitFor();
+    await page.getByRole('button', { name: 'Request access' }).click();
+    expect(await page.getByLabel('User ids, one a line').inputValue()).toBe(ANNE);
+    await page.getByText('1 person.').waitFor();
+    await page.getByRole('button', { name: 'Leave it' }).click();
+    await page.getByRole('button', { name: 'Put on hold' }).click();
+    const form = page.getByRole('dialog');
+    expect(await form.getByLabel('Id', { exact: true }).inputValue()).toBe(ANNE);
+    await form.getByLabel('Reason').fill('A second claim');
+    await form.getByRole('button', { name: 'Put on hold' }).click();
+    await page.getByText('A second claim').first().waitFor();
+    await page.getByRole('tab', { name: /^Privacy/ }).click();
+    await page.getByRole('button', { name: 'Show the aliases' }).click();
+    await page.getByRole('cell', { name: 'guest 7' }).waitFor();
+    await page.getByRole('button', { name: 'Show the ids that a request covers' }).click();
+    await page.getByText('One alias waits for a decision').waitFor();
+    expect(await newLooks()).toEqual(['customer person', 'customer aliases', 'customer identifiers']);
+    await page.getByRole('button', { name: 'Look again (one more entry)' }).click();
+    await expect.poll(newLooks).toEqual(['customer person']);
+    await expectSound(tab);
+  });
+
+  test('a device has a page of its own, and names its users', async () => {
+    const tab = await opened(`/people${fragmentOf('find', PHONE)}`);
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByRole('link', { name: PHONE }).click();
+    await page.getByText('used this device').waitFor();
+    expect(await page.getByRole('button', { name: 'Request access' }).count()).toBe(0);
+    await page.getByRole('link', { name: `Person ${ANNE}` }).click();
+    await page.getByRole('button', { name: 'Show this person' }).waitFor();
+    expect(await newLooks()).toEqual(['customer find', 'customer person']);
+    expect(tab.faults).toEqual([]);
+  });
+
+  test('an unknown id says so and may be one that was erased; an erased person is these words alone', async () => {
+    const tab = await opened('/people');
+    const { page } = tab;
+    await page.getByLabel('User id, device id, or the value').fill(ERASED);
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await page.getByText('No person has this id or value').waitFor();
+    await page.getByRole('link', { name: 'user id', exact: true }).click();
+    await page.getByRole('button', { name: 'Show this person' }).click();
+    await page.getByRole('heading', { level: 1, name: 'erased person' }).waitFor();
+    expect(await page.getByRole('main').innerText()).toBe('erased person');
+    await expectSound(tab);
+    await page.goto(`/console/people${fragmentOf('user_id', 'never seen')}`);
+    await page.reload();
+    await page.getByRole('button', { name: 'Show this person' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Unknown id' }).waitFor();
+    await page.getByRole('button', { name: 'Show its receipts' }).click();
+    await page.getByText('No receipt names this person').waitFor();
+    await expectSound(tab);
+  });
+
+  test('a tab whose right is missing says so alone, and the page needs one of the rights', async () => {
+    const tab = await opened(`/people${fragmentOf('user_id', ANNE)}`, {
+      rights: ['usage_analytics_view', 'segments_view'],
+      admin: false,
+    });
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Show this person' }).click();
+    await page.getByText('Session, ').waitFor();
+    expect(await page.getByText('On hold since').count()).toBe(0);
+    await page.getByRole('tab', { name: 'Messages' }).click();
+    await page.getByRole('tabpanel').getByText('This needs the right campaign_view').waitFor();
+    await page.getByRole('tab', { name: 'Copies' }).click();
+    await page.getByText('Needs the right sor_manage.').waitFor();
+    await page.getByRole('tab', { name: /^Segments/ }).click();
+    await page.getByRole('cell', { name: 'Golden' }).waitFor();
+    await expectSound(tab);
+
+    const other = await opened('/people', { rights: ['funnels_view'], admin: false });
+    await other.page.getByText('Needs the right usage_analytics_view or segments_view').waitFor();
+    expect(await other.page.getByRole('link', { name: 'People', exact: true }).count()).toBe(0);
+    expect(other.faults).toEqual([]);
+  });
+});
