@@ -12,36 +12,38 @@ export function Counts({ data }: { data: Person }) {
   const { events, sessions, messages, attributes, segments, requests } = data;
   return (
     <section className="panel" aria-label="Counts">
-      <dl className="body terms">
-        <Counted data={data} part="events" name="Events" count={events?.count}>
-          {events?.last_at && (
-            <>
-              last <When at={events.last_at} />
-            </>
-          )}
-        </Counted>
-        <Counted data={data} part="sessions" name="Sessions" count={sessions?.count}>
-          {sessions?.last_at && (
-            <>
-              last <When at={sessions.last_at} />
-            </>
-          )}
-        </Counted>
-        <Counted
-          data={data}
-          part="attributes"
-          name="Values of attributes"
-          count={attributes?.reduce((sum, { values }) => sum + values, 0)}
-        >
-          {attributes &&
-            `in ${countText(attributes.length)} ${attributes.length === 1 ? 'System' : 'Systems'} of Records`}
-        </Counted>
-        <Counted data={data} part="messages" name="Messages" count={messages?.count}>
-          {messages && `${countText(messages.confirmed)} confirmed by a device`}
-        </Counted>
-        <Counted data={data} part="segments" name="Segments" count={segments?.length} />
-        <Counted data={data} part="requests" name="Privacy requests" count={requests?.length} />
-      </dl>
+      <div className="body">
+        <dl className="terms counts">
+          <Counted data={data} part="events" name="Events" count={events?.count}>
+            {events?.last_at && (
+              <>
+                last <When at={events.last_at} />
+              </>
+            )}
+          </Counted>
+          <Counted data={data} part="sessions" name="Sessions" count={sessions?.count}>
+            {sessions?.last_at && (
+              <>
+                last <When at={sessions.last_at} />
+              </>
+            )}
+          </Counted>
+          <Counted
+            data={data}
+            part="attributes"
+            name="Values of attributes"
+            count={attributes?.reduce((sum, { values }) => sum + values, 0)}
+          >
+            {attributes &&
+              `in ${countText(attributes.length)} ${attributes.length === 1 ? 'System' : 'Systems'} of Records`}
+          </Counted>
+          <Counted data={data} part="messages" name="Messages" count={messages?.count}>
+            {messages && `${countText(messages.confirmed)} confirmed by a device`}
+          </Counted>
+          <Counted data={data} part="segments" name="Segments" count={segments?.length} />
+          <Counted data={data} part="requests" name="Privacy requests" count={requests?.length} />
+        </dl>
+      </div>
     </section>
   );
 }

@@ -25,7 +25,7 @@ const KINDS: Record<TimelineKind, { title: string; tone: Tone }> = {
   message: { title: 'Messages', tone: 'ok' },
   request: { title: 'Requests', tone: 'warn' },
 };
-const PAGE = 100;
+const PAGE = 50;
 const ALL = Object.keys(KINDS) as TimelineKind[];
 
 export function PersonTimeline({ look, data }: { look: Look; data: Person }) {

@@ -95,23 +95,19 @@ function Known({ person, data, viewed }: { person: PersonId; data: Person; viewe
         within={WITHIN}
         state={<Chip tone="neutral">{person.kind === 'user_id' ? 'user' : 'device'}</Chip>}
         facts={<LookFacts viewed={viewed} />}
-        actions={<Actions person={person} onPlaced={setPlaced} />}
+        actions={<Actions person={person} isHeld={holds.length > 0} onPlaced={setPlaced} />}
       />
       {placed?.deletion_under_way && <Placed hold={placed} />}
       <Holds holds={holds} />
       <Counts data={data} />
       <div className="cols">
-        <div className="stack">
-          <Devices data={data} />
-          <Panel title="Details">
-            <Details person={person} data={data} holds={holds} />
-          </Panel>
-        </div>
-        <aside className="stack">
-          <Identifiers data={data} />
-          <AsCommand operation="viewPerson" body={{ [person.kind]: '<id>' }} manual="reading" />
-        </aside>
+        <Devices data={data} />
+        <Identifiers data={data} />
       </div>
+      <Panel title="Details">
+        <Details person={person} data={data} holds={holds} />
+      </Panel>
+      <AsCommand operation="viewPerson" body={{ [person.kind]: '<id>' }} manual="reading" />
     </>
   );
 }
@@ -143,7 +139,15 @@ function Holds({ holds }: { holds: readonly Hold[] }) {
 
 type Asked = ListedGdprRequest['type'] | 'hold';
 
-function Actions({ person, onPlaced }: { person: PersonId; onPlaced: (hold: CreatedGdprHold) => void }) {
+function Actions({
+  person,
+  isHeld,
+  onPlaced,
+}: {
+  person: PersonId;
+  isHeld: boolean;
+  onPlaced: (hold: CreatedGdprHold) => void;
+}) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const onClose = (): void => setAsked(null);
   return (
@@ -158,9 +162,11 @@ function Actions({ person, onPlaced }: { person: PersonId; onPlaced: (hold: Crea
           </ActionButton>
         </>
       )}
-      <ActionButton operation="createGdprHold" onPress={() => setAsked('hold')}>
-        Put on hold
-      </ActionButton>
+      {!isHeld && (
+        <ActionButton operation="createGdprHold" onPress={() => setAsked('hold')}>
+          Put on hold
+        </ActionButton>
+      )}
       {asked === 'hold' && <Place person={person} onPlaced={onPlaced} onClose={onClose} />}
       {asked !== null && asked !== 'hold' && <Ask type={asked} users={[person.id]} onClose={onClose} />}
     </>
