@@ -106,7 +106,9 @@ async function tapAlone(program: string, config: object, folder: string): Promis
   if (!catalog) throw new Error('the tap printed no catalogue');
   await writeFile(
     catalogPath,
-    JSON.stringify(select(catalog, STREAM, { stream: STREAM, mode: 'full', cursorField: null, cursor: null, fields: null })),
+    JSON.stringify(
+      select(catalog, STREAM, { stream: STREAM, mode: 'full', cursorField: null, cursor: null, fields: null }),
+    ),
   );
   const began = performance.now();
   const tap = spawn(program, ['--config', configPath, CATALOG_OPTION, catalogPath], {

@@ -59,24 +59,26 @@ function Entries({ look, data, kinds }: { look: Look; data: Person; kinds: reado
   const entries = read.data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <>
-      <div className="body controls">
-        <FilterToggles
-          name="kind"
-          label="Kind"
-          value={kind ?? 'all'}
-          options={[
-            { value: 'all', title: 'All' },
-            ...kinds.map((each) => ({ value: each, title: KINDS[each].title })),
-          ]}
-        />
-        <label className="pick">
-          Up to (UTC)
-          <input
-            type="date"
-            value={until ?? ''}
-            onChange={({ target }) => change({ until: target.value === '' ? undefined : target.value })}
+      <div className="body">
+        <div className="controls">
+          <FilterToggles
+            name="kind"
+            label="Kind"
+            value={kind ?? 'all'}
+            options={[
+              { value: 'all', title: 'All' },
+              ...kinds.map((each) => ({ value: each, title: KINDS[each].title })),
+            ]}
           />
-        </label>
+          <label className="pick">
+            Up to (UTC)
+            <input
+              type="date"
+              value={until ?? ''}
+              onChange={({ target }) => change({ until: target.value === '' ? undefined : target.value })}
+            />
+          </label>
+        </div>
       </div>
       {read.isPending ? (
         <Skeleton rows={6} />

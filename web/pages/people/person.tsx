@@ -242,10 +242,9 @@ function Devices({ data }: { data: Person }) {
           caption="Devices"
           columns={[
             { title: 'App', cell: ({ app_id: app }) => <code className="wraps">{app}</code> },
-            { title: 'Device', cell: ({ device_id: id }) => <PersonLink kind="device_id" id={id} /> },
+            { title: 'Device', cell: (device) => <DeviceText device={device} /> },
             { title: 'Push', cell: ({ push }) => <Push push={push} /> },
             { title: 'Origin', cell: ({ origin }) => <Origin origin={origin} /> },
-            { title: 'Version', cell: (device) => versionsOf(device) || <span className="quiet">–</span> },
             { title: 'Last seen', cell: ({ last_seen_at: at }) => <When at={at} /> },
           ]}
           rows={data.devices}
@@ -255,6 +254,15 @@ function Devices({ data }: { data: Person }) {
       )}
       <LeftOut data={data} part="devices" isPart />
     </Panel>
+  );
+}
+
+function DeviceText({ device }: { device: Device }) {
+  return (
+    <span className="tight">
+      <PersonLink kind="device_id" id={device.device_id} />
+      <span className="small quiet">{versionsOf(device)}</span>
+    </span>
   );
 }
 

@@ -189,6 +189,7 @@ export function Privacy({ person, data, holds }: { person: PersonId; data: Perso
   const { kind, id } = person;
   return (
     <>
+      <h3 className="body">Requests</h3>
       <DataTable
         caption="Privacy requests"
         columns={[
@@ -208,6 +209,7 @@ export function Privacy({ person, data, holds }: { person: PersonId; data: Perso
         keyOf={({ request_id: request }) => request}
         empty={<Empty says="No request names this person." />}
       />
+      <h3 className="body">Holds</h3>
       <DataTable
         caption="Holds"
         columns={[
