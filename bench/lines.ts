@@ -1,6 +1,7 @@
 import { largeBodies, unverified } from './bodies.ts';
 import { classicCampaign } from './campaigns.ts';
 import { erasure } from './erasure.ts';
+import { firstPaint, importPage } from './console.ts';
 import { dailyExport } from './exports.ts';
 import { jsonFeed } from './feed.ts';
 import { funnel } from './funnel.ts';
@@ -21,6 +22,8 @@ import { postgresSync } from './syncs.ts';
 export const LINES: readonly Line[] = [
   warmStart,
   smallImport,
+  firstPaint,
+  importPage,
   unverified,
   largeBodies,
   csvImport,

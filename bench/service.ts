@@ -122,6 +122,7 @@ export async function createSor({ url, token }: Caller): Promise<BenchSor> {
 }
 
 export type ImportStatus = {
+  import_id: string;
   state: string;
   started_at: string;
   ended_at: string | null;

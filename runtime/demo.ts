@@ -2,7 +2,7 @@
 import { readFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createClient, type Client, type FeedRequest } from '../api/client.ts';
+import { createClient, type Client } from '../api/client.ts';
 import { table } from '../cli/core/table.ts';
 import type { ValueType } from '../domain/attributes/attribute-value.ts';
 import { refuse } from '../domain/core/refusal.ts';
@@ -11,9 +11,10 @@ import { withAppContext } from './app-context.ts';
 import { type EmbeddedBackends, openBackends } from './backends.ts';
 import type { Config } from './config.ts';
 import { demoExport } from './demo/demo-export.ts';
-import { outcome, readBack, cut } from './demo/demo-outcome.ts';
+import { demoDeviceRequest, demoGdpr } from './demo/demo-gdpr.ts';
+import { errorTable, outcome, readBack } from './demo/demo-outcome.ts';
 import { type DemoBucket, startDemoS3 } from './demo/demo-s3.ts';
-import { type DemoSor, millrace, type DemoServer } from './demo/demo-server.ts';
+import type { DemoServer, DemoSor } from './demo/demo-server.ts';
 import { demoSync } from './demo/demo-sync.ts';
 import { demoTracking } from './demo/demo-tracking.ts';
 import { enter } from './entry.ts';
@@ -41,9 +42,11 @@ async function show({ config, backends, bucket, url }: Shown, say: Say): Promise
   await demoFeed(server.client, sor, say);
   await demoSync(server, sor, backends.databaseUrl, say);
   const app = await demoTracking(server, sor, say);
-  if (bucket) await demoExport(server, sor, { bucket, dataDir: config.MILLRACE_DATA_DIR, app }, say);
-  await demoGdpr(server, sor, config.MILLRACE_DATA_DIR, say);
-  const { segment } = await demoAnalytics(server, app, config.MILLRACE_DATA_DIR, say);
+  const dataDir = config.MILLRACE_DATA_DIR;
+  if (bucket) await demoExport(server, sor, { bucket, dataDir, databaseUrl: backends.databaseUrl, app }, say);
+  await demoGdpr(server, sor, dataDir, say);
+  await demoDeviceRequest(server, app, say);
+  const { segment } = await demoAnalytics(server, app, dataDir, say);
   await demoSends(server, app, say);
   await demoCampaign(server, { app, segment }, say);
   say(
@@ -151,50 +154,6 @@ async function demoFeed(client: Client, sor: DemoSor, say: Say): Promise<void> {
   );
   say(`\n${await errorTable(client, requestId)}`);
   say(`\n${await readBack(client, sor, CUSTOMER)}`);
-}
-
-const VALUES = [
-  ['plan', 'gold'],
-  ['newsletter', true],
-  ['orders', 'ten'],
-];
-
-/** Shows a person's archive, their erasure with a verified receipt, and the refusal of new values. */
-async function demoGdpr({ url, token, client }: DemoServer, sor: DemoSor, dataDir: string, say: Say): Promise<void> {
-  const person = `leaver-of-${sor.identifier}@example.com`;
-  const env = { MILLRACE_URL: url, MILLRACE_TOKEN: token };
-  const folder = join(dataDir, 'gdpr');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  say(`\n${person} is known by ${counts(await feed(client, sor, person))}, and asks for it`);
-  const access = requestOf(await millrace(env, ['gdpr', 'access', person, '--no-email', '--wait']));
-  say(`Request ${access} is treated; its archive, a page to read and JSON for machines in a zip:`);
-  say(await millrace(env, ['gdpr', 'download', access, '--to', folder]));
-  const deletion = requestOf(await millrace(env, ['gdpr', 'delete', person, '--no-email', '--wait', '--yes']));
-  say(`\nThey ask for their deletion: request ${deletion} is treated. Its receipt, verified by the published key:`);
-  const receipt = join(folder, `${deletion}.receipt.json`);
-  await millrace(env, ['gdpr', 'receipt', deletion, '--out', receipt]);
-  const verify = ['verify', receipt, '--jwks', `${url}/.well-known/jwks.json`];
-  say(await millrace({}, verify));
-  const again = await feed(client, sor, person);
-  say(`\nThe same values come in again: ${counts(again)}\n\n${await errorTable(client, again.id)}`);
-  say(`\nTo verify the receipt again: npx --no-install millrace ${verify.join(' ')}`);
-}
-
-async function feed(client: Client, sor: DemoSor, person: string): Promise<FeedRequest & { id: string }> {
-  const values = VALUES.map(([key, value]) => ({ customer_id: person, attribute_key: key, attribute_value: value }));
-  const { requestId: id } = await client.feedAttributeValues({
-    body: { sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: values },
-  });
-  const view = () => client.viewFeedRequest({ params: { request_id: id } });
-  return { id, ...(await outcome(view, (status) => status.done_at !== null)) };
-}
-
-function counts({ values: { ok, ignored, failed } }: FeedRequest): string {
-  return `${VALUES.length} values = ${ok} ok + ${ignored} ignored + ${failed} failed`;
-}
-
-function requestOf(said: string): string {
-  return /^request (\S+)/m.exec(said)![1]!;
 }
 
 const POLL_MS = 100;
@@ -391,19 +350,6 @@ async function fetchFile(link: string): Promise<Uint8Array> {
     await reply.text();
     await delay(POLL_MS);
   }
-}
-
-async function errorTable(client: Client, id: string): Promise<string> {
-  const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
-  return table(
-    ['line', 'error', 'key', 'reason'],
-    errors.map(({ line, error_type: type = '', key, message }) => [
-      String(line),
-      type,
-      cut(key ?? '', 20),
-      cut(message, 90),
-    ]),
-  );
 }
 
 async function makeDemoSor(client: Client, say: (text: string) => void): Promise<DemoSor> {

@@ -20,6 +20,8 @@ window.addEventListener('vite:preloadError', (event) => {
 });
 
 applyTheme();
+// The page's code comes while the session is read.
+void router.load();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     {hasExactNumbers() ? (

@@ -1,6 +1,5 @@
 /** The addresses of the pages below `/console`. */
 import { createRootRoute, createRoute, createRouter, useRouterState } from '@tanstack/react-router';
-import { lazy } from 'react';
 import { Frame } from './frame/frame.tsx';
 import { PAGES } from './pages/index.ts';
 import type { Page } from './pages/page.ts';
@@ -10,15 +9,18 @@ import { useSession } from './session/session.tsx';
 const root = createRootRoute({ component: Frame, notFoundComponent: UnknownPage });
 
 const routes = PAGES.map((shown) => {
-  const Loaded = lazy(async () => ({ default: await shown.load() }));
-  return createRoute({
+  const route = createRoute({
     getParentRoute: () => root,
     path: shown.path,
-    component: () => <Allowed shown={shown} Loaded={Loaded} />,
+    // The page before it stays until its code is there: React would hold the reveal of a lazy one back for 300 ms.
+    loader: () => shown.load(),
+    staleTime: Infinity,
+    component: () => <Allowed shown={shown} Loaded={route.useLoaderData()} />,
     // Filters stand in the address as texts.
     validateSearch: (search: Record<string, unknown>): Record<string, string> =>
       Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)])),
   });
+  return route;
 });
 
 export const router = createRouter({

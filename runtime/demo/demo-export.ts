@@ -9,12 +9,13 @@ import { hasEnded } from '../../cli/imports/import-status.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import { keptSecret } from '../embedded/secret-key.ts';
+import { demoPast } from './demo-past.ts';
 import { millrace, type DemoServer, type DemoSor } from './demo-server.ts';
 import { cut } from './demo-outcome.ts';
 import type { DemoBucket } from './demo-s3.ts';
 
 type Say = (text: string) => void;
-type DemoFolders = { bucket: DemoBucket; dataDir: string };
+type DemoFolders = { bucket: DemoBucket; dataDir: string; databaseUrl: string };
 
 const SUBFOLDER = 'demo';
 const ENCRYPTION_TYPE = 'AES-256-GCM';
@@ -29,13 +30,17 @@ const POLLS_BETWEEN_WORDS = 20;
 export async function demoExport(
   server: DemoServer,
   sor: DemoSor,
-  { bucket, dataDir, app }: DemoFolders & { app: string },
+  { bucket, dataDir, databaseUrl, app }: DemoFolders & { app: string },
   say: Say,
 ): Promise<void> {
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {
     const exporter = await makeExporter(server.client, { sor, app, bucket, encryptionKey }, say);
-    const run = await runNow(server.client, exporter, say);
+    const [run, past] = await Promise.all([
+      runNow(server.client, exporter, say),
+      demoPast(server, { bucket, databaseUrl }),
+    ]);
+    say(`Exporter ${past} has exported two weeks of a web shop into the bucket, but not the last two nights`);
     if (run.state === 'finished') await showExported(server, { exporter, bucket, run, dataDir }, say);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

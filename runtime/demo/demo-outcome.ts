@@ -1,5 +1,7 @@
+/** Parts of the demo that wait for an outcome and print it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, stringify } from '../../api/client.ts';
+import { table } from '../../cli/core/table.ts';
 import type { DemoSor } from './demo-server.ts';
 
 export async function outcome<Status>(
@@ -21,4 +23,18 @@ export async function readBack(client: Client, sor: DemoSor, customerId: string)
 
 export function cut(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}…` : text;
+}
+
+/** Returns the errors of an import or a feed request as a table. */
+export async function errorTable(client: Client, id: string): Promise<string> {
+  const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
+  return table(
+    ['line', 'error', 'key', 'reason'],
+    errors.map(({ line, error_type: type = '', key, message }) => [
+      String(line),
+      type,
+      cut(key ?? '', 20),
+      cut(message, 90),
+    ]),
+  );
 }

@@ -48,9 +48,10 @@ export async function demoSync(
   }
 }
 
-/** Names contain the SoR's: those of an earlier demo in the same data folder exist. */
 async function makeSync(client: Client, sor: DemoSor, { settings, customers }: DemoShop, say: Say): Promise<string> {
-  const name = `Demo shop for ${sor.identifier}`;
+  // An earlier demo in the same data folder has its own.
+  const { total_items: before } = await client.listSyncs({ query: {} });
+  const name = before === 0 ? 'Demo shop' : `Demo shop ${before + 1}`;
   const { identifier: connection } = await client.createConnection({ body: { name, connector: 'postgres', settings } });
   const { identifier: sync } = await client.createSync({
     body: {

@@ -20,7 +20,7 @@ export async function demoTracking(
   const { api_key: key } = await client.createApiKey({ params: { app_identifier: app }, body: {} });
   say(`\nApp ${app} ("Demo app"), whose SDK sends to ${url}/v1/batch`);
   const batch = demoCalls(Date.now());
-  const { accepted, duplicates, refused } = await send(url, key, batch);
+  const { accepted, duplicates, refused } = await sendCalls(url, key, batch);
   say(`Batch: ${batch.length} calls = ${accepted} accepted + ${duplicates} duplicates + ${refused.length} refused\n`);
   say(
     table(
@@ -32,7 +32,7 @@ export async function demoTracking(
 }
 
 /** Sends a batch as an SDK does: the key is the user of Basic authentication. */
-async function send(url: string, key: string, batch: object[]): Promise<Answer> {
+export async function sendCalls(url: string, key: string, batch: object[]): Promise<Answer> {
   const reply = await fetch(new URL('/v1/batch', url), {
     method: 'POST',
     body: JSON.stringify({ batch }),

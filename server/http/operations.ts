@@ -86,11 +86,12 @@ code,pre{background:#262626}td,th{border-color:#444}}`;
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 const HEADERS = {
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`,
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'`,
 };
 
 const FOLDER = new URL('../../docs/', import.meta.url);
 const NAME = /^[A-Za-z][A-Za-z-]*\.md$/;
+const PICTURE = /^[a-z-]+\.png$/;
 
 const homePage = (hasConsole: boolean): string => `<h1>Millrace</h1>
 <ul>
@@ -120,6 +121,11 @@ function serveManual(app: FastifyInstance, hasConsole: boolean): void {
       return refuse(404, 'not_found', 'Unknown page: /manual/README.md lists those there are');
     });
     return reply.headers(HEADERS).type('text/html; charset=utf-8').send(html);
+  });
+  app.get<{ Params: { name: string } }>('/manual/pictures/:name', async ({ params: { name } }, reply) => {
+    const unknown = () => refuse(404, 'not_found', 'Unknown picture');
+    const picture = PICTURE.test(name) ? await readFile(new URL(`pictures/${name}`, FOLDER)).catch(unknown) : unknown();
+    return reply.headers(HEADERS).type('image/png').send(picture);
   });
 }
 

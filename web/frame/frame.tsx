@@ -1,6 +1,6 @@
 /** The frame around each page: menu, entity, search, zone and the person. */
 import { Link, Outlet } from '@tanstack/react-router';
-import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { MENU, type Page } from '../pages/page.ts';
 import { PAGES } from '../pages/index.ts';
 import { Icon } from '../parts/icon.tsx';
@@ -28,9 +28,7 @@ export function Frame() {
       <div>
         <Top onMenu={() => setMenuOpen(true)} />
         <main id="main" tabIndex={-1}>
-          <Suspense fallback={<div className="skeleton" aria-hidden="true" />}>
-            <Outlet />
-          </Suspense>
+          <Outlet />
         </main>
       </div>
     </div>

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { archivePage } from '../../../domain/gdpr/archive-page.ts';
-import { findChromium, renderedPage } from '../../harness/console/browser.ts';
+import { needChromium, renderedPage } from '../../harness/console/browser.ts';
 
-const chromium = findChromium();
+const chromium = needChromium();
 const LONG = 'x'.repeat(500);
 
 /** On the widths given it writes how wide the page is. */

@@ -1,33 +1,20 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, mkdtempSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onFileEnd } from '../core/clean-up.ts';
 import { failInCi } from '../core/not-tested.ts';
+import { CHROMIUM_NAMES, findChromium } from './find-chromium.ts';
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
-
-/** The first Chromium on PATH; null where there is none, which is a failure in CI. */
-export function findChromium(): string | null {
-  const found = (process.env['PATH'] ?? '')
-    .split(delimiter)
-    .flatMap((folder) => NAMES.map((name) => join(folder, name)))
-    .find(isProgram);
-  if (found === undefined)
-    failInCi(`pages in a browser: no ${NAMES.join(', ')} on PATH; install Debian's package chromium`);
-  return found ?? null;
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+/** Returns the first Chromium on PATH; null if there is none, which is a failure in CI. */
+export function needChromium(): string | null {
+  const found = findChromium();
+  if (found === null)
+    failInCi(`pages in a browser: no ${CHROMIUM_NAMES.join(', ')} on PATH; install Debian's package chromium`);
+  return found;
 }
 
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--hide-scrollbars'];

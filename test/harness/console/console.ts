@@ -8,7 +8,7 @@ import { openConsole } from '../../../runtime/console-build.ts';
 import type { ConsoleFiles } from '../../../server/dependencies.ts';
 import { hashPassword } from '../../../server/accounts/passwords.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
-import { findChromium } from './browser.ts';
+import { needChromium } from './browser.ts';
 import { onFileEnd } from '../core/clean-up.ts';
 import type { TestStore } from '../core/database.ts';
 import type { World } from '../core/world.ts';
@@ -25,7 +25,7 @@ export async function builtConsole(): Promise<ConsoleFiles> {
 
 /** A browser of this test file's own; null on a machine without one, which is a failure in CI. */
 export function useBrowser(): { open: ((options?: ContextOptions) => Promise<Tab>) | null; at: (url: string) => void } {
-  const path = findChromium();
+  const path = needChromium();
   let browser: Browser;
   let base = '';
   beforeAll(async () => {

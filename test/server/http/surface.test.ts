@@ -436,7 +436,8 @@ describe('an operator', () => {
       seen.set(path, text);
       if (path !== '/' && !path.startsWith('/manual/')) continue;
       expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
-      const links = [...text.matchAll(/href="([^"#]+)[^"]*"/g)].map(
+      if (path.endsWith('.png')) continue;
+      const links = [...text.matchAll(/(?:href|src)="([^"#]+)[^"]*"/g)].map(
         ([, link]) => new URL(link!, `http://millrace.test${path}`),
       );
       for (const { origin, pathname } of links) {
@@ -445,7 +446,13 @@ describe('an operator', () => {
       }
     }
     expect([...seen.keys()]).toEqual(
-      expect.arrayContaining(['/docs/', '/openapi.json', '/health/ready', '/manual/first-import.md']),
+      expect.arrayContaining([
+        '/docs/',
+        '/openapi.json',
+        '/health/ready',
+        '/manual/first-import.md',
+        '/manual/pictures/home.png',
+      ]),
     );
     const anchors = [...seen.entries()].flatMap(([path, text]) =>
       [...text.matchAll(/href="([a-z-]*\.md)?#([^"]+)"/g)].map(
@@ -454,7 +461,13 @@ describe('an operator', () => {
     );
     expect(anchors.length).toBeGreaterThan(50);
     expect(anchors.filter(([path, anchor]) => !seen.get(path)?.includes(`id="${anchor}"`))).toEqual([]);
-    for (const name of ['no-such-page.md', '..%2Fpackage.json', '%2e%2e%2fREADME.md']) {
+    for (const name of [
+      'no-such-page.md',
+      '..%2Fpackage.json',
+      '%2e%2e%2fREADME.md',
+      'pictures/no-such.png',
+      'pictures/..%2frights.md',
+    ]) {
       expect((await server.call('GET', `/manual/${name}`)).status).toBe(404);
     }
   });

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { InjectOptions } from 'fastify';
 import { expect, test } from 'vitest';
-import { findChromium, openPage } from '../../harness/console/browser.ts';
+import { needChromium, openPage } from '../../harness/console/browser.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { testServer } from '../http/test-server.ts';
@@ -11,7 +11,7 @@ import { useServer } from '../http/use-server.ts';
 import { eventNames, insertKeyedApp } from './sample-tracking.ts';
 
 const { store, world } = useServer();
-const chromium = findChromium();
+const chromium = needChromium();
 
 /** Serves over a real connection at an address that is known before what answers. */
 async function listening(answer: RequestListener): Promise<string> {

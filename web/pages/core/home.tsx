@@ -22,7 +22,6 @@ export function Home() {
           <DataTable
             caption="What needs you"
             columns={[
-              { title: 'Since', cell: ({ since }) => <When at={since} /> },
               { title: 'What', cell: (item) => <Subject item={item} /> },
               { title: 'Why, and what to do', cell: (item) => <Reason item={item} /> },
             ]}
@@ -47,13 +46,20 @@ const TONES: Partial<Record<AttentionItem['kind'], Tone>> = {
   open_rows: 'warn',
 };
 
-function Reason({ item: { kind, reason, what_to_do } }: { item: AttentionItem }) {
+/** What to do in the console, where the API names its own calls. */
+const TO_DO: Record<string, string> = {
+  'open_rows import':
+    'Open it, correct the rows in the page, and re-drive them. Import a file again whose rest was not read.',
+  'missing_windows exporter': 'Open it to see the days, and run it now.',
+};
+
+function Reason({ item: { kind, object, reason, what_to_do } }: { item: AttentionItem }) {
   return (
     <span className="tight">
       <span>
         <Chip tone={TONES[kind] ?? 'bad'}>{kind.replaceAll('_', ' ')}</Chip> {reason}
       </span>
-      <span className="small second">{what_to_do}</span>
+      <span className="small second wraps">{TO_DO[`${kind} ${object.type}`] ?? what_to_do}</span>
     </span>
   );
 }
@@ -65,10 +71,31 @@ const PLACES: Partial<Record<AttentionItem['object']['type'], string>> = {
   privacy_request: '/privacy',
 };
 
-/** Shows the object of an entry as a link to its page, if it has one. */
-function Subject({ item: { object } }: { item: AttentionItem }) {
-  const { type, id, name } = object;
-  const words = name ?? (id === null ? type.replaceAll('_', ' ') : `${type.replaceAll('_', ' ')} ${id}`);
+/** Shows the object of an entry as a link to its page, if it has one, and since when it needs somebody. */
+function Subject({ item: { object, since } }: { item: AttentionItem }) {
+  const { type, id } = object;
   const place = PLACES[type];
-  return place === undefined || id === null ? words : <Link to={`${place}/${encodeURIComponent(id)}`}>{words}</Link>;
+  return (
+    <span className="tight">
+      {place === undefined || id === null ? (
+        nameOf(object)
+      ) : (
+        <Link to={`${place}/${encodeURIComponent(id)}`}>{nameOf(object)}</Link>
+      )}
+      {place !== undefined && <span className="small quiet mono">{id}</span>}
+      <span className="small quiet">
+        since <When at={since} />
+      </span>
+    </span>
+  );
 }
+
+/** Returns an object's name; that of a request is what it asks for. */
+function nameOf({ type, id, name }: AttentionItem['object']): string {
+  const words = capital(type.replaceAll('_', ' '));
+  if (type === 'privacy_request') return `${words}: ${name === 'delete' ? 'deletion' : name}`;
+  if (name !== null) return name;
+  return id === null || PLACES[type] !== undefined ? words : `${words} ${id}`;
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -99,10 +99,9 @@ const COLUMNS: Column<PersonalDataLocation>[] = [
   {
     title: 'Location',
     cell: ({ name, is_erased: isErased }) => (
-      <span className="tight">
-        <code>{name}</code>
-        {!isErased && <Chip tone="neutral">hashes</Chip>}
-      </span>
+      <>
+        <code className="whole">{name}</code> {!isErased && <Chip tone="neutral">hashes</Chip>}
+      </>
     ),
   },
   { title: 'May hold', cell: ({ holds }) => words(holds) },

@@ -85,7 +85,9 @@ function idsText({ subjects }: GdprReceipt): string {
   const sum = (kind: keyof GdprReceipt['subjects'][number]['identifiers']): number =>
     subjects.reduce((all, { identifiers }) => all + identifiers[kind], 0);
   const left = subjects.reduce((all, subject) => all + (subject.left_alone?.length ?? 0), 0);
-  const words = `${sum('user_id')} user ids, ${sum('device_id')} device ids, ${sum('push_token')} push tokens`;
+  const words = (['user_id', 'device_id', 'push_token'] as const)
+    .map((kind) => `${countText(sum(kind))} ${kind.replace('_', ' ')}${sum(kind) === 1 ? '' : 's'}`)
+    .join(', ');
   return left === 0 ? words : `${words}; ${left} linked ids left alone`;
 }
 

@@ -157,7 +157,7 @@ function entriesOf(request: ListedGdprRequest): TimelineEntry[] {
     ...(fault === null ? [] : [{ at: fault.since, title: 'Kept', more: fault.reason, tone: 'bad' } as const]),
     ...(treatedAt === null ? [] : [{ at: treatedAt, title: 'Treated', more: DONE[request.type], tone: 'ok' } as const]),
     ...(state === 'declined' ? [{ at: null, title: 'Declined', more: 'nothing was deleted' }] : []),
-    ...(expiresAt === null ? [] : [{ at: expiresAt, title: 'Is discarded then', more: 'its receipts stay' }]),
+    ...(expiresAt === null ? [] : [{ at: expiresAt, title: 'Will be discarded', more: 'its receipts stay' }]),
   ];
 }
 

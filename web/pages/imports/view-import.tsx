@@ -60,24 +60,15 @@ function Import({ job }: { job: ImportProgress }) {
         ]}
         note={<OpenNote job={job} />}
       />
+      <OpenRows job={job} />
       <div className="cols">
-        <div className="stack">
-          <OpenRows job={job} />
-        </div>
-        <aside className="stack">
-          <ImportTimeline job={job} />
-          <AsCommand
-            operation="downloadImportErrors"
-            params={{ import_id: id }}
-            cli={[
-              `millrace errors ${id} \\`,
-              '  --csv --output errors.csv',
-              `millrace redrive ${id} \\`,
-              '  errors.csv',
-            ]}
-            manual="imports"
-          />
-        </aside>
+        <ImportTimeline job={job} />
+        <AsCommand
+          operation="downloadImportErrors"
+          params={{ import_id: id }}
+          cli={[`millrace errors ${id} \\`, '  --csv --output errors.csv', `millrace redrive ${id} \\`, '  errors.csv']}
+          manual="imports"
+        />
       </div>
     </>
   );
