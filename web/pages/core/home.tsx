@@ -76,17 +76,19 @@ function Subject({ item: { object, since } }: { item: AttentionItem }) {
   const { type, id } = object;
   const place = PLACES[type];
   return (
-    <span className="tight">
+    <>
       {place === undefined || id === null ? (
         nameOf(object)
       ) : (
         <Link to={`${place}/${encodeURIComponent(id)}`}>{nameOf(object)}</Link>
       )}
+      <br />
       {place !== undefined && <span className="small quiet mono">{id}</span>}
+      {place !== undefined && <br />}
       <span className="small quiet">
         since <When at={since} />
       </span>
-    </span>
+    </>
   );
 }
 
