@@ -12,6 +12,7 @@ import { DAY_MS } from '../../domain/time/durations.ts';
 import { makeFolder } from '../../store/core/make-folder.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { CannotStart } from '../cannot-start.ts';
+import { withLock } from './cache-lock.ts';
 import { type Say, seconds } from './say.ts';
 
 const run = promisify(execFile);
@@ -56,11 +57,15 @@ export async function findProgram(
   const attempts: Attempt[] = [
     { what: 'on PATH', find: () => fromPath(program, path) },
     { what: `in ${cache}`, find: () => checked(program, cached) },
-    { what: 'by download', note: ' …', find: () => intoCache(cached, (folder) => download(program, folder, answerMs)) },
+    {
+      what: 'by download',
+      note: ' …',
+      find: () => intoCache(program, cached, (folder) => download(program, folder, answerMs)),
+    },
     {
       what: 'by go install',
       note: ', which takes minutes the first time …',
-      find: () => intoCache(cached, (folder) => goInstall(program, folder, path)),
+      find: () => intoCache(program, cached, (folder) => goInstall(program, folder, path)),
     },
   ];
   const failures: string[] = [];
@@ -120,19 +125,23 @@ async function checked(program: Program, path: string): Promise<Found> {
   };
 }
 
-/** Makes a program in a separate folder and moves it into place, so that two concurrent runs both succeed. */
-async function intoCache(cached: string, make: (folder: string) => Promise<Found>): Promise<Found> {
+/** Makes a program in a separate folder and moves it into place. Of several first starts at once one makes it. */
+async function intoCache(program: Program, cached: string, make: (folder: string) => Promise<Found>): Promise<Found> {
   const cache = join(cached, '..');
   await makeFolder(cache, { mode: 0o700 });
-  await clearAbandoned(cache);
-  const folder = await mkdtemp(join(cache, UNFINISHED));
-  try {
-    const { path, versionLine } = await make(folder);
-    await rename(path, cached);
-    return { path: cached, versionLine };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return withLock(`${cached}.lock`, async () => {
+    const made = await checked(program, cached).catch(() => null);
+    if (made !== null) return made;
+    await clearAbandoned(cache);
+    const folder = await mkdtemp(join(cache, UNFINISHED));
+    try {
+      const { path, versionLine } = await make(folder);
+      await rename(path, cached);
+      return { path: cached, versionLine };
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 }
 
 const UNFINISHED = 'unfinished-';

@@ -1,9 +1,11 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ANSWER_MS, findProgram, type FindOptions, type Program } from '../../../runtime/embedded/binaries.ts';
 import { s3Program } from '../../../runtime/embedded/s3.ts';
@@ -154,10 +156,60 @@ test('versitygw comes from the archive of its release on a machine without Go, i
   expect(asked).toEqual(Array(2).fill(`${release}${S3_ARCHIVES[name]!}.tar.gz`));
 });
 
-test('two that fill the cache at once both end with a program that runs', async () => {
+test('of several that fill an empty cache at once one downloads, and all end with a program that runs', async () => {
   serve(archive());
   const found = await Promise.all([find(), find(), find()]);
   expect(execFileSync(found[0]!.path, ['--version'], { encoding: 'utf8' })).toBe('tool version 1.2.3\n');
+  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+  expect(asked).toHaveLength(1);
+});
+
+test('two processes that start at once build a program once', async () => {
+  const built = putTool(join(folder.path, 'built'));
+  const go = join(folder.path, 'go-folder');
+  const builds = join(folder.path, 'builds');
+  mkdirSync(go);
+  writeFileSync(
+    join(go, 'go'),
+    `#!/bin/sh\necho build >> ${builds}\nwhile [ $(ls ${folder.path} | grep -c started) -lt 2 ]; do :; done
+cp ${built}/tool "$GOBIN/tool"\n`,
+    { mode: 0o755 },
+  );
+  const start = (name: string) =>
+    promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      `import { writeFileSync } from 'node:fs';
+       import { findProgram } from ${JSON.stringify(new URL('../../../runtime/embedded/binaries.ts', import.meta.url).href)};
+       writeFileSync(${JSON.stringify(join(folder.path, name))}, '');
+       const [program, options] = ${JSON.stringify([
+         { ...program(), checksums: {}, archiveUrl: undefined },
+         { cacheFolder: cache(), path: `${go}:/usr/bin:/bin` },
+       ])};
+       console.log(await findProgram(program, { ...options, say() {} }));`,
+    ]);
+  const ends = await Promise.all([start('started-1'), start('started-2')]);
+  expect(ends.map(({ stdout }) => stdout)).toEqual(Array(2).fill(`${join(cache(), 'tool-1.2.3')}\n`));
+  expect(readFileSync(builds, 'utf8')).toBe('build\n');
+  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+});
+
+test('the lock of a killed process keeps no other from starting', async () => {
+  mkdirSync(cache(), { recursive: true });
+  const { pid } = spawnSync(process.execPath, ['--eval', 'process.kill(process.pid, "SIGKILL")']);
+  writeFileSync(join(cache(), 'tool-1.2.3.lock'), `${hostname()} ${pid}`);
+  serve(archive());
+  await find();
+  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+});
+
+test('a lock that its owner on another machine has not touched for half a minute is taken over', async () => {
+  mkdirSync(cache(), { recursive: true });
+  const lock = join(cache(), 'tool-1.2.3.lock');
+  writeFileSync(lock, 'elsewhere 1');
+  utimesSync(lock, new Date(0), new Date(0));
+  serve(archive());
+  await find();
   expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
 });
 
