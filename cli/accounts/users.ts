@@ -89,6 +89,11 @@ function addInvitations(users: Command, run: Run): void {
 
 function addPasswords(users: Command, run: Run): void {
   users
+    .command('change-password')
+    .description('change your own password; the current and the new one are read from standard input, a line each')
+    .action(() => run(changePassword));
+
+  users
     .command('reset-password')
     .description('mail a user a link that sets a new password')
     .argument(...USER)
@@ -179,6 +184,13 @@ async function setNewPassword(context: CommandContext): Promise<number> {
   const [token, password] = await readSecrets(context, ['Link', 'New password']);
   await context.client.resetPassword({ body: { token: token!, password: password! } });
   context.console.log('The new password is set.');
+  return 0;
+}
+
+async function changePassword(context: CommandContext): Promise<number> {
+  const [password, newPassword] = await readSecrets(context, ['Current password', 'New password']);
+  await context.client.changeOwnPassword({ body: { password: password!, new_password: newPassword! } });
+  context.console.log('changed; all other sessions have ended');
   return 0;
 }
 

@@ -66,7 +66,7 @@ function isRecord(result: unknown): result is { record: object } {
   return typeof result === 'object' && result !== null && 'record' in result;
 }
 
-function recordTable(record: object, width: number | null): string {
+export function recordTable(record: object, width: number | null): string {
   const rows = Object.entries(record)
     .filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => [name, sayValue(value)]);

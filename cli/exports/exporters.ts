@@ -1,9 +1,7 @@
 /** The command `millrace exporters`. */
 import type { Command } from 'commander';
-import type { Client, ExportRun, FoundExportRun, ListedDataExporter } from '../../api/client.ts';
-import { refuse } from '../../domain/core/refusal.ts';
+import type { Client, ExportRun, FoundExportRun } from '../../api/client.ts';
 import type { CommandContext, Run, Terminal } from '../core/command-context.ts';
-import { nearestOf } from '../core/nearest.ts';
 import { printable, table } from '../core/table.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import {
@@ -16,17 +14,21 @@ import {
   troubleLines,
   waitOf,
 } from '../jobs/runs.ts';
+import { addExporterSettings } from './exporter-settings.ts';
+import { addExporterWindows } from './exporter-windows.ts';
+import { EXPORTER, idOf, showExporters } from './find-exporter.ts';
 import { addVerifyCommand } from './verify-exports.ts';
 
 export function addExportersCommand(program: Command, run: Run): void {
   const exporters = program.command('exporters').description('daily exports to S3');
   addExporterCommands(exporters, run);
+  addExporterSettings(exporters, run);
+  addExporterWindows(exporters, run);
   addVerifyCommand(exporters, run);
 }
 
 type WaitOption = { wait: boolean };
 
-const EXPORTER = ['<exporter>', 'its identifier, or its name'] as const;
 const NO_WAIT = ['--no-wait', 'only start it'] as const;
 
 const RUNS: RunsOfCommand<FoundExportRun> = {
@@ -40,7 +42,7 @@ function addExporterCommands(exporters: Command, run: Run): void {
   exporters
     .command('list', { isDefault: true })
     .description('list them with their states')
-    .action(() => run(async (context) => show(context, await context.client.listDataExporters())));
+    .action(() => run(async (context) => showExporters(context, await context.client.listDataExporters())));
   exporters
     .command('runs')
     .description(`list the last ${RUNS_SHOWN} runs of an exporter, newest first`)
@@ -131,10 +133,6 @@ function viewRun(client: Client, id: string): Promise<FoundExportRun> {
   return client.findExportRun({ params: { run_id: id } });
 }
 
-async function idOf({ client }: CommandContext, given: string): Promise<{ exporter_id: string }> {
-  return { exporter_id: (await findExporter(client, given)).identifier };
-}
-
 function progressOf(run: ExportRun): string {
   const { rows, types } = run;
   const wait = waitOf(run);
@@ -159,57 +157,11 @@ async function changeState(
   given: string,
   change: 'activateDataExporter' | 'deactivateDataExporter',
 ): Promise<number> {
-  return show(context, [await context.client[change]({ params: await idOf(context, given) })]);
-}
-
-function show({ console, terminal: { width } }: CommandContext, exporters: ListedDataExporter[]): number {
-  console.log(
-    table(
-      ['identifier', 'name', 'state', 'to', 'data', 'apps', 'last good run'],
-      exporters.map((exporter) => [
-        exporter.identifier,
-        exporter.name,
-        exporter.active ? 'active' : 'inactive',
-        [exporter.bucket_name, exporter.subfolder].filter((part) => part !== '').join('/'),
-        exporter.exported_data.join(', '),
-        exporter.apps.map(({ name }) => name).join(', '),
-        exporter.last_run_at?.slice(0, 16) ?? 'never',
-      ]),
-      width,
-    ),
-  );
-  return 0;
+  return showExporters(context, [await context.client[change]({ params: await idOf(context, given) })]);
 }
 
 function paramsOf({ exporter, identifier }: FoundExportRun): { exporter_id: string; run_id: string } {
   return { exporter_id: exporter, run_id: identifier };
-}
-
-/** Finds the exporter with an identifier, or else the one with a name; several may have the same name. */
-async function findExporter(client: Client, given: string): Promise<ListedDataExporter> {
-  const exporters = await client.listDataExporters();
-  const found = exporters.find(({ identifier }) => identifier === given);
-  const named = exporters.filter(({ name }) => name === given);
-  if (!found && named.length > 1) {
-    const identifiers = named.map(({ identifier }) => identifier).join(', ');
-    return refuse(
-      409,
-      'ambiguous',
-      `${named.length} exporters are called ${given}: give an identifier (${identifiers})`,
-    );
-  }
-  return (
-    found ??
-    named[0] ??
-    refuse(
-      404,
-      'no_exporter',
-      `There is no exporter ${given}${nearestOf(
-        given,
-        exporters.map(({ name }) => name),
-      )}`,
-    )
-  );
 }
 
 function exportExitStatus({ state }: ExportRun): number {

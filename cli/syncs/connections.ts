@@ -1,9 +1,10 @@
 /** The command `millrace connections`. */
 import type { Command } from 'commander';
-import type { Client, Connection } from '../../api/client.ts';
+import type { Client, Connection, ConnectionCheck } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/ask.ts';
+import { recordTable } from '../core/group.ts';
 import { readJsonObject } from '../core/read-input.ts';
 import { printable, table } from '../core/table.ts';
 import { resolveEnd } from './sync-ends.ts';
@@ -32,6 +33,20 @@ export function addConnectionsCommand(program: Command, run: Run): void {
     .command('connectors')
     .description('list the kinds of connections, with the settings that each takes')
     .action(() => run(listConnectors));
+
+  connections
+    .command('view')
+    .description('show the settings of a connection, without its secrets')
+    .argument(...CONNECTION)
+    .action((given: string) => run((context) => view(context, given)));
+
+  connections
+    .command('check-settings')
+    .description('check whether settings work, and store nothing; exits with 2 if they do not')
+    .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
+    .requiredOption('--settings <file>', FROM_FILE)
+    .option(...AS)
+    .action((options: AddOptions & SideOptions) => run((context) => checkSettings(context, options)));
 
   connections
     .command('add')
@@ -117,10 +132,27 @@ async function add(
 
 async function check({ client, console }: CommandContext, given: string, options: SideOptions): Promise<number> {
   const params = idOf(await findConnection(client, given));
-  const { ok, message, retry_after: seconds } = await client.checkConnection({ params, body: options });
+  return sayCheck(console, await client.checkConnection({ params, body: options }));
+}
+
+async function checkSettings(
+  { client, stdin, console }: CommandContext,
+  { connector, settings, as }: AddOptions & SideOptions,
+): Promise<number> {
+  const body = { connector, as, settings: await readJsonObject({ stdin }, settings) };
+  return sayCheck(console, await client.checkConnectionSettings({ body }));
+}
+
+function sayCheck(console: Console, { ok, message, retry_after: seconds }: ConnectionCheck): number {
   if (ok) console.log('works');
   else console.error(seconds === undefined ? message : `${message} (try again in ${seconds} s)`);
   return ok ? 0 : DOES_NOT_WORK;
+}
+
+async function view({ client, console, terminal: { width } }: CommandContext, given: string): Promise<number> {
+  const found = await client.viewConnection({ params: idOf(await findConnection(client, given)) });
+  console.log(recordTable(found, width));
+  return 0;
 }
 
 async function listStreams(

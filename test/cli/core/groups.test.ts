@@ -211,6 +211,22 @@ describe('millrace audit and entities', () => {
   });
 });
 
+describe('millrace people', () => {
+  it('finds and views a person, and says that another is unknown', async () => {
+    const id = personId(402);
+    expect((await millrace(['people', 'view', id])).out).toContain('unknown');
+    expect((await millrace(['people', 'find', id])).out).toBe('no person was found\n');
+    expect(await json(['people', 'timeline', id])).toEqual([]);
+    expect((await millrace(['people', 'messages', id])).out).toBe('no messages\n');
+    expect((await millrace(['people', 'messages', id, '--limit', '0'])).err).toContain('--limit takes a whole number');
+    expect(await json(['people', 'find', personId(401)])).toMatchObject({ people: [{ user_id: personId(401) }] });
+    expect((await millrace(['people', 'view', personId(401)])).out).toMatch(/^events +2$/m);
+    expect((await millrace(['people', 'timeline', personId(401), '--limit', '1'])).out).toMatch(
+      /^[\d:T-]+ +session +\S+ +\d+ s, \d+ events$/m,
+    );
+  });
+});
+
 describe('the command itself', () => {
   it('prints its version, and completes names and options', async () => {
     expect((await millrace(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);

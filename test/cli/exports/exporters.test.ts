@@ -1,10 +1,15 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { insertExportRecords, listExportRecords, updateLateRows } from '../../../store/exports/export-files.ts';
 import type { ExportRun } from '../../../store/exports/export-run-record.ts';
 import { exportRuns, findExportRun } from '../../../store/exports/export-runs.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { claimed, instant, storedExportRun } from '../../harness/exports/export-runs.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
@@ -118,5 +123,39 @@ describe('millrace exporters', () => {
     const { status, err } = await millrace('activate', unreachable.name);
     expect(status).toBe(1);
     expect(err).not.toBe('');
+  });
+});
+
+describe('millrace exporters, their settings', () => {
+  it('are stored, shown without secrets, changed and deleted after asking', async () => {
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.settings');
+    const settings = join(await mkdtemp(join(tmpdir(), 'settings-')), 'settings.json');
+    const secret = 'the-secret-key-of-a-lake';
+    rememberSecret(secret);
+    await writeFile(
+      settings,
+      JSON.stringify({
+        export_configuration: 'aws_secret_key',
+        aws_access_key_id: 'AKIASETTINGS',
+        aws_secret_access_key: secret,
+        bucket_name: 'settings',
+        app_ids: [app.identifier],
+        exported_data: ['logs'],
+      }),
+    );
+    const added = await millrace('add', 'By file', '--settings', settings, '--json');
+    expect(JSON.parse(added.out)).toMatchObject({ name: 'By file', bucket_name: 'settings', active: false });
+    expect((await millrace('view', 'By file')).out).toMatch(/^bucket_name +settings$/m);
+    expect((await millrace('policy', 'By file')).out).toContain('arn:aws:s3:::settings');
+    expect((await millrace('update', 'By file', '--name', 'Renamed', '--json')).out).toContain('"name":"Renamed"');
+    expect((await millrace('windows', 'Renamed')).status).toBe(0);
+    expect((await millrace('deletion-lists', 'Renamed', '--json')).out).toBe('[]\n');
+    expect((await millrace('secrets', 'Renamed')).out).toContain(secret);
+    const refused = await millrace('remove', 'Renamed');
+    expect(refused.err).toMatch(/^This would delete the exporter Renamed \(\w+\): add --yes/);
+    const removed = await millrace('remove', 'Renamed', '--yes', '--json');
+    expect(removed.status).toBe(0);
+    for (const { out } of [added, removed, await millrace('list', '--json')]) expect(out).not.toContain(secret);
+    expect((await millrace('view', 'Renamed')).err).toContain('There is no exporter Renamed');
   });
 });

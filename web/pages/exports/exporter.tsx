@@ -76,6 +76,8 @@ function One({ exporter }: { exporter: ViewedDataExporter }) {
             operation="reconcileExports"
             params={{ exporter_id: identifier }}
             cli={[
+              `millrace exporters view ${identifier}`,
+              `millrace exporters windows ${identifier}`,
               `millrace exporters runs ${identifier}`,
               `millrace exporters run ${identifier}`,
               `millrace exporters backfill ${identifier} \\\n  --from <day> --to <day>`,

@@ -33,7 +33,11 @@ export function Exporters() {
       </Panel>
       <AsCommand
         operation="listDataExporters"
-        cli={['millrace exporters list', 'millrace exporters verify --bucket <name> --prefix <subfolder>/<exporter>']}
+        cli={[
+          'millrace exporters list',
+          'millrace exporters add <name> --settings settings.json',
+          'millrace exporters verify --bucket <name> --prefix <subfolder>/<exporter>',
+        ]}
         manual="exports"
       />
       {isMaking && <NewExporter onClose={() => setMaking(false)} />}

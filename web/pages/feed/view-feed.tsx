@@ -74,7 +74,7 @@ function Request({ request }: { request: FeedRequest }) {
           <AsCommand
             operation="viewFeedRequest"
             params={{ request_id: id }}
-            cli={[`millrace errors ${id}`]}
+            cli={[`millrace feeds view ${id}`, `millrace errors ${id}`]}
             manual="feed"
           />
         </aside>

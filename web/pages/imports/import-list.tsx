@@ -76,6 +76,7 @@ export function ImportList() {
       <AsCommand
         operation={isFeeds ? 'listFeedRequests' : 'listImportSummaries'}
         manual={isFeeds ? 'feed' : 'imports'}
+        cli={[isFeeds ? 'millrace feeds list' : 'millrace imports list']}
       />
     </>
   );

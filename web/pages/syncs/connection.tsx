@@ -50,7 +50,11 @@ export function ConnectionPage() {
                 operation="checkConnection"
                 params={params}
                 body={{}}
-                cli={[`millrace connections check ${id}`, `millrace connections streams ${id}`]}
+                cli={[
+                  `millrace connections view ${id}`,
+                  `millrace connections check ${id}`,
+                  `millrace connections streams ${id}`,
+                ]}
                 manual="connectors"
               />
             </div>
