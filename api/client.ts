@@ -258,11 +258,17 @@ class Connection {
     const { status = http, error_message: said, messages, errors } = envelope ?? {};
     const after = headers.get('retry-after');
     const retryAfter = envelope?.retry_after ?? (after !== null && /^\d+$/.test(after) ? Number(after) : undefined);
+    const requestId = headers.get('x-request-id');
     return refuse(
       http,
       status,
       said ?? `${this.#options.url} answered ${http}, not as Millrace does: is it something else, or a proxy?`,
-      { retry_after: retryAfter, ...(messages ? { messages } : {}), ...(errors ? { errors } : {}) },
+      {
+        retry_after: retryAfter,
+        ...(requestId === null ? {} : { request_id: requestId }),
+        ...(messages ? { messages } : {}),
+        ...(errors ? { errors } : {}),
+      },
     );
   }
 

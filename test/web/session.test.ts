@@ -33,6 +33,34 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     expect([...tab.faults, ...other.faults]).toEqual([]);
   });
 
+  test('stays open if its end is refused, and says which request, and when to try again', async () => {
+    const { email } = await makePerson(store, world);
+    const tab = await open();
+    await tab.page.clock.install();
+    await logIn(tab, email);
+    await tab.page.route('**/api/session', (route) =>
+      route.request().method() === 'DELETE'
+        ? route.fulfill({
+            status: 429,
+            headers: { 'retry-after': '90', 'x-request-id': 'req-held' },
+            json: { success: false, status: 'too_many_requests', error_message: 'Too many calls' },
+          })
+        : route.continue(),
+    );
+    await tab.page.getByRole('button', { name: email }).click();
+    await tab.page.getByRole('button', { name: 'Log out' }).click();
+    const alert = tab.page.getByRole('alert').filter({ hasText: 'Too many calls' });
+    await alert.getByText('Again in 90 s').waitFor();
+    await alert.getByRole('button', { name: 'Copy req-held' }).waitFor();
+    expect(await violationsOf(tab.page)).toEqual([]);
+    await tab.page.clock.fastForward(90_000);
+    await alert.getByText('You can try again now').waitFor();
+    await tab.page.unroute('**/api/session');
+    await tab.page.getByRole('button', { name: 'Log out' }).click();
+    await tab.page.getByLabel('E-mail').waitFor();
+    expect(tab.faults).toEqual([]);
+  });
+
   test('is shown at 320 pixels, in the dark, and by keys alone', async () => {
     const { email } = await makePerson(store, world);
     const tab = await open({ width: 320, scheme: 'dark' });

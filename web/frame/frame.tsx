@@ -1,11 +1,13 @@
 /** The frame around each page: menu, entity, search, zone and the person. */
+import { useMutation } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { MENU, type Page } from '../pages/page.ts';
 import { PAGES } from '../pages/index.ts';
 import { Icon } from '../parts/icon.tsx';
+import { Refused } from '../parts/refusal.tsx';
 import { usePage } from '../router.tsx';
-import { onWait } from '../session/api.ts';
+import { onWait, type Refusal } from '../session/api.ts';
 import { Wave } from '../session/login.tsx';
 import { useSession } from '../session/session.tsx';
 import { changeSettings, useSettings, zones } from '../session/settings.ts';
@@ -101,18 +103,22 @@ function MenuSheet({ onClose }: { onClose: () => void }) {
 
 function EntityPick() {
   const { session, switchTo } = useSession();
+  const change = useMutation<void, Refusal, string>({ mutationFn: switchTo });
   if (session.entities.length === 1) return <p className="entity">{session.entity.name}</p>;
   return (
-    <label className="entity">
-      <span className="sr">Entity</span>
-      <select value={session.entity.identifier} onChange={({ target }) => void switchTo(target.value)}>
-        {session.entities.map(({ identifier, name }) => (
-          <option key={identifier} value={identifier}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
+    <>
+      <label className="entity">
+        <span className="sr">Entity</span>
+        <select value={session.entity.identifier} onChange={({ target }) => change.mutate(target.value)}>
+          {session.entities.map(({ identifier, name }) => (
+            <option key={identifier} value={identifier}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {change.error && <Refused refusal={change.error} />}
+    </>
   );
 }
 
@@ -161,6 +167,7 @@ function ZonePick() {
 
 function PersonMenu(): ReactNode {
   const { session, logOut } = useSession();
+  const end = useMutation<void, Refusal>({ mutationFn: logOut });
   return (
     <div className="who">
       <button
@@ -174,9 +181,10 @@ function PersonMenu(): ReactNode {
       <div id="person-menu" popover="auto" className="popover">
         <p className="second small">{session.user.email}</p>
         <Link to="/me">Password, theme, keys</Link>
-        <button type="button" className="btn" onClick={() => void logOut()}>
+        <button type="button" className="btn" disabled={end.isPending} onClick={() => end.mutate()}>
           Log out
         </button>
+        {end.error && <Refused refusal={end.error} />}
       </div>
     </div>
   );
