@@ -33,7 +33,7 @@ export const firstPaint: Line = {
   },
 };
 
-/** From the list of imports to the rows: a click opens the import, and another one asks for its rows, as it is audited. */
+/** From the list of imports to the rows: a click opens the import, and another one asks for its rows. */
 export const importPage: Line = {
   key: 'import-page',
   titles: (size) => [rowsTitle(size), MEMORY],

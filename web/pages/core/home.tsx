@@ -46,7 +46,7 @@ const TONES: Partial<Record<AttentionItem['kind'], Tone>> = {
   open_rows: 'warn',
 };
 
-/** What to do in the console, where the API names its own calls. */
+/** Instructions for the console in place of those that name calls of the API. */
 const TO_DO: Record<string, string> = {
   'open_rows import':
     'Open it, correct the rows in the page, and re-drive them. Import a file again whose rest was not read.',
