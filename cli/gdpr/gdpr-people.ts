@@ -110,6 +110,11 @@ function addIdentifierCommands(gdpr: Command, run: Run): void {
       ),
     );
   gdpr
+    .command('aliases')
+    .description('list the aliases from and to an id, with what was decided')
+    .argument('<user>', 'the earlier or the later id')
+    .action((id: string) => run((context) => listAliases(context, id)));
+  gdpr
     .command('alias')
     .description('confirm or refuse an alias between two ids that only an SDK has reported')
     .addArgument(new Argument('<decision>', 'confirm, refuse, or undo').choices(Object.keys(DECISIONS)))
@@ -150,6 +155,18 @@ function showLinks(
         one.device_id ?? one.app_id ?? '',
         one.said_at?.slice(0, 16) ?? '',
       ]),
+      width,
+    ),
+  );
+  return 0;
+}
+
+async function listAliases({ client, console, terminal: { width } }: CommandContext, id: string): Promise<number> {
+  const aliases = await Array.fromAsync(client.each.listAliases({ query: { user_id: id } }));
+  console.log(
+    table(
+      ['earlier', 'later', 'witnessed', 'decision'],
+      aliases.map((one) => [one.previous_id, one.user_id, one.witnessed ? 'yes' : '', one.decision ?? 'undecided']),
       width,
     ),
   );

@@ -4,6 +4,7 @@ import type { FeedRequest, ImportSummary } from '../../api/client.ts';
 import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
+import { sayValue, table } from '../core/table.ts';
 
 type ImportOptions = { sor?: string; state?: ImportSummary['state']; open?: true };
 type FeedOptions = { sor?: string; withErrors?: true };
@@ -44,6 +45,16 @@ export const addImportsCommand = (program: Command, run: Run) =>
               query: { sor_id: await sorOf(context, sor), state, open, per_page: 1_000 },
             }),
           ),
+      },
+      {
+        name: 'days',
+        description: 'count the rows of the last week by day',
+        options: [SOR],
+        async does(context, { sor }: ImportOptions) {
+          const { days } = await context.client.countImportRows({ query: { sor_id: await sorOf(context, sor) } });
+          const rows = days.map((day) => Object.values(day).map(sayValue));
+          return table(Object.keys(days[0] ?? {}), rows, context.terminal.width);
+        },
       },
     ],
   });
