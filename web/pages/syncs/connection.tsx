@@ -77,16 +77,24 @@ function ConnectionHead({ connection, connector }: { connection: Connection; con
       within={{ title: 'Connections', to: '/connections', name: identifier }}
       title={name}
       actions={
-        <ConfirmButton
-          operation="deleteConnection"
-          title={`Delete ${name}?`}
-          says="Its settings and secrets go for good. Millrace refuses if a sync, an exporter or an app uses it."
-          yes="Delete the connection"
-          sent={remove}
-          onYes={(options) => remove.mutate({ params: { connection_id: identifier } }, options)}
-        >
-          Delete
-        </ConfirmButton>
+        <>
+          {connector?.source && (
+            <Link className="btn" to="/syncs/new" search={{ connection: identifier } as never}>
+              <Icon name="plus" />
+              New sync from this connection
+            </Link>
+          )}
+          <ConfirmButton
+            operation="deleteConnection"
+            title={`Delete ${name}?`}
+            says="Its settings and secrets go for good. Millrace refuses if a sync, an exporter or an app uses it."
+            yes="Delete the connection"
+            sent={remove}
+            onYes={(options) => remove.mutate({ params: { connection_id: identifier } }, options)}
+          >
+            Delete
+          </ConfirmButton>
+        </>
       }
       facts={
         <>

@@ -11,6 +11,20 @@ export const syncPages = [
     load: () => import('./syncs.tsx').then(({ Syncs }) => Syncs),
   }),
   page({
+    path: '/syncs/new',
+    title: 'New sync',
+    question: 'What should be copied from where to where?',
+    needs: ['listConnections', 'listConnectors', 'createSync'],
+    load: () => import('./edit-sync.tsx').then(({ NewSync }) => NewSync),
+  }),
+  page({
+    path: '/syncs/$id/edit',
+    title: 'Edit a sync',
+    question: 'What should it copy from now on?',
+    needs: ['viewSync', 'updateSync'],
+    load: () => import('./edit-sync.tsx').then(({ EditSync }) => EditSync),
+  }),
+  page({
     path: '/syncs/$id',
     title: 'Sync',
     question: 'On time? What changed?',

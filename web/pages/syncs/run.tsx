@@ -1,5 +1,5 @@
 /** One run of a sync: its balance, the records that failed, its log, and for a dry run a sample. */
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { SyncRun } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
@@ -111,10 +111,12 @@ function RunHead({ run, params, name }: { run: SyncRun; params: RunParams; name:
 function Actions({ run, params }: { run: SyncRun; params: RunParams }) {
   const navigate = useNavigate();
   const cancel = useAction('cancelSyncRun', { changes: ['viewSyncRun', 'listSyncRuns', 'viewSync'] });
-  const redrive = useAction('redriveSyncRun', {
+  const toRun = {
     changes: ['listSyncRuns', 'viewSync', 'viewSyncRun'],
-    onDone: ({ run_id }) => void navigate({ to: `/syncs/${params.sync_id}/runs/${run_id}` }),
-  });
+    onDone: ({ run_id }: SyncRun) => void navigate({ to: `/syncs/${params.sync_id}/runs/${run_id}` }),
+  } as const;
+  const redrive = useAction('redriveSyncRun', toRun);
+  const real = useAction('runSync', toRun);
   if (run.ended_at === null) {
     return (
       <ConfirmButton
@@ -129,7 +131,26 @@ function Actions({ run, params }: { run: SyncRun; params: RunParams }) {
       </ConfirmButton>
     );
   }
-  const isDone = run.dry_run || (run.open ?? 0) === 0;
+  if (run.dry_run) {
+    return (
+      <>
+        {real.error && <Refused refusal={real.error} />}
+        <Link className="btn" to={`/syncs/${params.sync_id}/edit`}>
+          Edit the sync
+        </Link>
+        <ActionButton
+          operation="runSync"
+          kind="main"
+          isBusy={real.isPending}
+          onPress={() => real.mutate({ params: { sync_id: params.sync_id }, body: {} })}
+        >
+          <Icon name="sync" />
+          Run it now
+        </ActionButton>
+      </>
+    );
+  }
+  const isDone = (run.open ?? 0) === 0;
   return isDone ? null : (
     <>
       {redrive.error && <Refused refusal={redrive.error} />}

@@ -1,5 +1,5 @@
 /** One sync: whether it is on time, what its last run did, what changed, and what it copies. */
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Sync, SyncRun } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Balance } from '../../parts/balance.tsx';
@@ -34,7 +34,7 @@ export function SyncPage() {
     <Shown result={sync}>
       {(shown) => (
         <>
-          <SyncHead sync={shown} />
+          <SyncHead sync={shown} isNew={newest.data?.items.length === 0} />
           <WhatNeedsYou sync={shown} last={last} />
           <Shown result={newest}>
             {() => (last ? <LastRun sync={shown} run={last} /> : <NeverRan sync={shown} />)}
@@ -67,13 +67,14 @@ function hasOpenRun({ items }: { items: readonly SyncRun[] }): boolean {
   return items.some(({ ended_at }) => ended_at === null);
 }
 
-function SyncHead({ sync }: { sync: Sync }) {
+/** `isNew`: it never ran, and a dry run is what to do next. */
+function SyncHead({ sync, isNew }: { sync: Sync; isNew: boolean }) {
   return (
     <Head
       within={{ title: 'Syncs', to: '/syncs', name: sync.identifier }}
       title={sync.name}
       state={<SyncChip sync={sync} />}
-      actions={<Actions sync={sync} />}
+      actions={<Actions sync={sync} isNew={isNew} />}
       facts={
         <>
           <span>
@@ -92,7 +93,7 @@ function SyncHead({ sync }: { sync: Sync }) {
   );
 }
 
-function Actions({ sync: { identifier, name, state } }: { sync: Sync }) {
+function Actions({ sync: { identifier, name, state }, isNew }: { sync: Sync; isNew: boolean }) {
   const params = { sync_id: identifier };
   const navigate = useNavigate();
   const toRun = ({ run_id }: SyncRun): void => void navigate({ to: `/syncs/${identifier}/runs/${run_id}` });
@@ -126,11 +127,24 @@ function Actions({ sync: { identifier, name, state } }: { sync: Sync }) {
           Resume
         </ActionButton>
       )}
-      <ActionButton operation="dryRunSync" isBusy={isBusy} onPress={() => dryRun.mutate({ params, body: {} })}>
+      <Link className="btn" to={`/syncs/${identifier}/edit`}>
+        Edit
+      </Link>
+      <ActionButton
+        operation="dryRunSync"
+        kind={isNew ? 'main' : ''}
+        isBusy={isBusy}
+        onPress={() => dryRun.mutate({ params, body: {} })}
+      >
         <Icon name="flask" />
         Dry run
       </ActionButton>
-      <ActionButton operation="runSync" kind="main" isBusy={isBusy} onPress={() => run.mutate({ params, body: {} })}>
+      <ActionButton
+        operation="runSync"
+        kind={isNew ? '' : 'main'}
+        isBusy={isBusy}
+        onPress={() => run.mutate({ params, body: {} })}
+      >
         <Icon name="sync" />
         Run now
       </ActionButton>

@@ -3,11 +3,13 @@ import { Link, useSearch } from '@tanstack/react-router';
 import type { Sync } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
+import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
 import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { Count, When } from '../../parts/values.tsx';
 import { useList } from '../../session/calls.ts';
+import { useSession } from '../../session/session.tsx';
 import { endText, scheduleText } from './run-words.tsx';
 
 const COLUMNS: readonly Column<Sync>[] = [
@@ -35,10 +37,17 @@ export function Syncs() {
   const { state = 'all' } = useSearch({ strict: false });
   const list = useList('listSyncs', { query: { per_page: '100' } });
   const syncs = list.data?.pages.flatMap(({ items }) => items) ?? [];
+  const { may } = useSession();
+  const make = may('createSync') ? (
+    <Link className="btn main" to="/syncs/new">
+      <Icon name="plus" />
+      New sync
+    </Link>
+  ) : undefined;
   const shown = syncs.filter((sync) => state === 'all' || stateOf(sync) === state);
   return (
     <>
-      <Head title="Syncs" facts={<span>Each copies a stream of a connection, again and again.</span>} />
+      <Head title="Syncs" actions={make} facts={<span>Each copies a stream of a connection, again and again.</span>} />
       <Panel title="All syncs">
         {syncs.length > 0 && (
           <div className="body">
@@ -64,10 +73,10 @@ export function Syncs() {
               says={
                 syncs.length > 0
                   ? `No sync is ${state}.`
-                  : 'No sync yet. A sync is a file that names source, destination and mapping: this makes one.'
+                  : 'No sync yet. A sync copies a stream of a connection into attributes or another system.'
               }
               {...(syncs.length > 0 ? {} : { command: 'millrace syncs add customers.yaml' })}
-              action={syncs.length > 0 ? undefined : <Link to="/connections">Connections to read from</Link>}
+              action={syncs.length > 0 ? undefined : make}
             />
           }
         />
