@@ -299,6 +299,7 @@ export const TimelineEntry = z
 export type TimelineEntry = z.output<typeof TimelineEntry>;
 
 const kinds = Object.keys(TIMELINE_KINDS) as [TimelineKind];
+const timelineKinds = boundedArray(z.enum(kinds), { min: 1, max: kinds.length }).optional();
 
 export const viewTimeline = operation({
   id: 'viewTimeline',
@@ -312,12 +313,38 @@ export const viewTimeline = operation({
   rightsByField: TIMELINE_KINDS,
   body: z.object({
     ...ofLook,
-    kinds: boundedArray(z.enum(kinds), { min: 1, max: kinds.length })
-      .optional()
-      .describe('By default all. Without `session`, `event` lists every event'),
+    kinds: timelineKinds.describe('By default all. Without `session`, `event` lists every event'),
     until: isoDateOrDatetime.optional().describe('Jump to this moment: only entries up to it, included'),
   }),
   result: z.object({ entries: z.array(TimelineEntry), ...pageOfLook, left_out: leftOut }).meta({ id: 'Timeline' }),
+});
+
+const MAX_DAYS = 366;
+
+export const countPersonDays = operation({
+  id: 'countPersonDays',
+  ...PEOPLE,
+  path: '/api/people/days',
+  summary: 'Count what happened to a person by day and kind',
+  description:
+    'Days in UTC; a day without entries of a kind is left out. Counts each kind as the timeline lists it alone, of each the ' +
+    'newest 100,000. Each kind needs its own right: `left_out` names the kinds that you may not see. The audit log gets one ' +
+    'entry, and none with `look`.',
+  rightsByField: TIMELINE_KINDS,
+  body: z.object({
+    ...ofOne,
+    look: ofLook.look,
+    kinds: timelineKinds.describe('By default all'),
+    days: bodyInteger({ min: 1, max: MAX_DAYS }).default(90).describe(`From 1 to ${MAX_DAYS}, default 90`),
+    until: z.iso.date().optional().describe('The last day, in UTC; by default today'),
+  }),
+  result: z
+    .object({
+      days: z.array(z.object({ day: z.iso.date(), kind: z.enum(kinds), count: z.int() }).meta({ id: 'DayOfPerson' })),
+      look: z.string(),
+      left_out: leftOut,
+    })
+    .meta({ id: 'DaysOfPerson' }),
 });
 
 export const listPersonMessages = operation({

@@ -27,6 +27,7 @@ checkReadiness GET /health/ready none bare=true isProbe=true
 countAppEvents GET /api/apps/:app_identifier/analytics/events token rights=usage_analytics_view
 countCalls GET /api/apps/:app_identifier/ingestion token rights=usage_analytics_view
 countImportRows GET /api/attribute_values/import_days token rights=sor_manage
+countPersonDays POST /api/people/days token audited=true idempotencyKey=ignored
 createApiKey POST /api/apps/:app_identifier/api_keys token rights=api_keys_manage audited=true
 createApp POST /api/apps token rights=apps_manage audited=true
 createAppGroup POST /api/app_groups token rights=apps_manage audited=true

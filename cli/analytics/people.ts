@@ -10,6 +10,7 @@ import { printable, sayValue, table } from '../core/table.ts';
 type FindOptions = { match?: PersonMatch; limit: string };
 type OneOptions = { device?: true };
 type PageOptions = OneOptions & { limit: string };
+type DaysOptions = OneOptions & { until?: string; days: string };
 type TimelineOptions = PageOptions & { kind?: TimelineKind; until?: string };
 
 const USER = ['<user>', 'user id'] as const;
@@ -46,6 +47,14 @@ export function addPeopleCommand(program: Command, run: Run): void {
     .option('--until <time>', 'entries up to this day or time, such as 2026-01-31')
     .option(...LIMIT)
     .action((id: string, options: TimelineOptions) => run((context) => listTimeline(context, id, options)));
+  people
+    .command('days')
+    .description('count what happened to a person by day and kind')
+    .argument(...USER)
+    .option(...DEVICE)
+    .option('--until <day>', 'the last day in UTC, such as 2026-01-31; by default today')
+    .option('--days <n>', 'number of days, from 1 to 366', '90')
+    .action((id: string, options: DaysOptions) => run((context) => countDays(context, id, options)));
   people
     .command('messages')
     .description('list the messages to a person, each with its outcome, newest first')
@@ -121,6 +130,17 @@ async function listTimeline(context: CommandContext, id: string, options: Timeli
   context.setResult(entries);
   const rows = entries.map((entry) => [entry.at.slice(0, 19), entry.kind, ...aboutEntry(entry)]);
   console.log(entries.length === 0 ? 'no entries' : table(['at', 'kind', 'what', 'details'], rows, terminal.width));
+  sayLeftOut(context, leftOut);
+  return 0;
+}
+
+async function countDays(context: CommandContext, id: string, options: DaysOptions): Promise<number> {
+  const { client, console, terminal } = context;
+  const asked = { ...of(id, options), until: options.until, days: Number(options.days) };
+  const { days, left_out: leftOut } = await client.countPersonDays({ body: asked });
+  context.setResult(days);
+  const rows = days.map(({ day, kind, count }) => [day, kind, String(count)]);
+  console.log(days.length === 0 ? 'no entries' : table(['day', 'kind', 'entries'], rows, terminal.width));
   sayLeftOut(context, leftOut);
   return 0;
 }

@@ -8,6 +8,7 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES, messageIdOf } from '../../domain/sends/attempt.ts';
 import { isoOf } from '../../domain/time/iso-time.ts';
 import {
+  countDaysOfPerson,
   listMessagesOfPerson,
   listTimeline,
   type MessageOfPerson,
@@ -23,12 +24,9 @@ import { auditLook, type Look, openLook, sealLook } from './looks.ts';
 import { lackOf, requirePerson } from './people.ts';
 
 const timeline = route(api.viewTimeline, async ({ body, ...who }, deps) => {
-  const { entityId, rights } = who.caller;
+  const { entityId } = who.caller;
   const person = requirePerson(body);
-  const asked = new Set<TimelineKind>(body.kinds ?? (Object.keys(TIMELINE_KINDS) as TimelineKind[]));
-  const kinds = new Set([...asked].filter((kind) => rights.has(TIMELINE_KINDS[kind])));
-  const leftOut = [...asked].filter((kind) => !kinds.has(kind)).map((kind) => lackOf(kind, TIMELINE_KINDS[kind]));
-  if (kinds.size === 0) refuse(403, 'forbidden', leftOut[0]!.reason);
+  const { kinds, leftOut } = allowedKinds(who.caller, body.kinds);
   const { after, look } = await openPage(deps, who, person, body, 'timeline');
   const found = await listTimeline(deps.db, entityId, person, kinds, { after, limit: body.per_page + 1 });
   const shown = found.slice(0, body.per_page);
@@ -36,6 +34,34 @@ const timeline = route(api.viewTimeline, async ({ body, ...who }, deps) => {
   return {
     entries: shown.map(showEntry),
     next,
+    look: sealLook(deps.secrets, entityId, person, look),
+    left_out: leftOut,
+  };
+});
+
+/** Returns the kinds that the caller may see of those asked for, and why not the others. */
+function allowedKinds(
+  { rights }: Caller,
+  given: readonly TimelineKind[] = Object.keys(TIMELINE_KINDS) as TimelineKind[],
+): { kinds: Set<TimelineKind>; leftOut: api.LeftOut[] } {
+  const asked = [...new Set(given)];
+  const kinds = new Set(asked.filter((kind) => rights.has(TIMELINE_KINDS[kind])));
+  const leftOut = asked.filter((kind) => !kinds.has(kind)).map((kind) => lackOf(kind, TIMELINE_KINDS[kind]));
+  if (kinds.size === 0) refuse(403, 'forbidden', leftOut[0]!.reason);
+  return { kinds, leftOut };
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+const days = route(api.countPersonDays, async ({ body, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const person = requirePerson(body);
+  const { kinds, leftOut } = allowedKinds(who.caller, body.kinds);
+  const { look } = await openPage(deps, who, person, { look: body.look }, 'days');
+  const last = Date.parse(body.until ?? new Date().toISOString().slice(0, 10));
+  const [from, before] = [new Date(last - (body.days - 1) * DAY_MS), new Date(last + DAY_MS)];
+  return {
+    days: await countDaysOfPerson(deps.db, entityId, person, kinds, { from, before }),
     look: sealLook(deps.secrets, entityId, person, look),
     left_out: leftOut,
   };
@@ -177,4 +203,4 @@ function showMessage(message: MessageOfPerson): api.MessageOfPerson {
   };
 }
 
-export const personTimelineRoutes: Route[] = [timeline, messages];
+export const personTimelineRoutes: Route[] = [timeline, days, messages];

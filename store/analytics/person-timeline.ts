@@ -7,7 +7,7 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
-import { ofPerson } from './person.ts';
+import { MAX_COUNTED, ofPerson } from './person.ts';
 
 /** Maximum number of events that an entry of a session shows. */
 const MAX_FOLDED = 20;
@@ -306,4 +306,46 @@ function as<K extends TimelineKind>(kind: K) {
 
 function newestFirst(a: TimelineEntry, b: TimelineEntry): number {
   return b.micros - a.micros || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.id - a.id;
+}
+
+/** SQL for the moments `at` of a person's entries, by the indexes of the lists above. */
+const MOMENTS: { [K in TimelineKind]: (person: Person) => string } = {
+  request: ({ customerType }) => `SELECT q.received_at AS at FROM gdpr_request_people p
+    JOIN gdpr_requests q ON q.entity_id = $1 AND q.id = p.request_id
+    WHERE p.entity_id = $1 AND p.${customerType} = $2 AND (q.expires_at IS NULL OR q.expires_at > now())`,
+  message: (person) =>
+    `SELECT r.created_at AS at FROM attempts r WHERE r.entity_id = $1 AND ${ofPerson('attempts', person)}`,
+  attribute: ({ customerType }) => `SELECT v.changed_at AS at FROM systems_of_records s
+    CROSS JOIN LATERAL (
+      SELECT * FROM attribute_values WHERE entity_id = $1 AND sor_id = s.id AND customer_id = $2
+        AND customer_type = ${CUSTOMER_TYPE_CODE[customerType]} OFFSET 0) v
+    JOIN customer_attributes a ON a.entity_id = $1 AND a.id = v.attribute_id AND a.deleted_at IS NULL
+    WHERE s.entity_id = $1 AND s.deleted_at IS NULL`,
+  session: (person) =>
+    `SELECT r.started_at AS at FROM sessions r WHERE r.entity_id = $1 AND ${ofPerson('sessions', person)}`,
+  event: (person) =>
+    `SELECT r.happened_at AS at FROM events r WHERE r.entity_id = $1 AND ${ofPerson('events', person)}`,
+};
+
+export type DayOfPerson = { day: string; kind: TimelineKind; count: number };
+
+/** Counts a person's entries of these kinds by day in UTC, of each kind up to MAX_COUNTED; the newest days first. */
+export async function countDaysOfPerson(
+  db: Queryable,
+  entityId: number,
+  person: Person,
+  kinds: ReadonlySet<TimelineKind>,
+  { from, before }: { from: Date; before: Date },
+): Promise<DayOfPerson[]> {
+  const counts = [...kinds].map(
+    (kind) => `SELECT '${kind}' AS kind, (at AT TIME ZONE 'UTC')::date::text AS day FROM (
+      SELECT at FROM (${MOMENTS[kind](person)}) m WHERE at >= $3 AND at < $4 ORDER BY at DESC LIMIT ${MAX_COUNTED}) m`,
+  );
+  return readRows<DayOfPerson>(
+    await db.query(
+      `SELECT day, kind, count(*) AS count FROM (${counts.map((sql) => `(${sql})`).join(' UNION ALL ')}) entries
+       GROUP BY day, kind ORDER BY day DESC, kind`,
+      [entityId, person.customerId, from, before],
+    ),
+  );
 }

@@ -12,7 +12,7 @@ import { TARGET_DEVICE } from '../sends/send-targets.ts';
 /** Maximum number of rows of a list on the page: an app's key is enough to invent devices and earlier ids. */
 export const MAX_OF_PERSON = 1_000;
 /** Counts of a person's rows end here. */
-const MAX_COUNTED = 100_000;
+export const MAX_COUNTED = 100_000;
 
 export type LinkedId = Person & {
   origin: PersonOrigin;

@@ -12,19 +12,7 @@ export type Lane = {
 
 const [DAY_WIDTH, HEIGHT] = [10, 12];
 
-/** `since`: the first day that is known whole; the days before it are grey. */
-export function DayStrip({
-  days,
-  since,
-  lanes,
-  legend,
-}: {
-  days: readonly string[];
-  since: string;
-  lanes: readonly Lane[];
-  legend: string;
-}) {
-  const unread = days.filter((day) => day < since).length;
+export function DayStrip({ days, lanes, legend }: { days: readonly string[]; lanes: readonly Lane[]; legend: string }) {
   return (
     <figure className="lanes">
       {lanes.map(({ name, tone, counts }) => {
@@ -38,7 +26,6 @@ export function DayStrip({
               role="img"
               aria-label={`${name} on ${marked.length} of ${days.length} days`}
             >
-              <rect className="f-line" width={unread * DAY_WIDTH} height={HEIGHT} />
               {marked.map((day) => (
                 <rect
                   key={day}
@@ -58,7 +45,6 @@ export function DayStrip({
         <span>{legend}</span>
         <span className="ends">
           <span>{dayText(days[0]!)}</span>
-          {unread > 0 && <span>grey: not read yet</span>}
           <span>{dayText(days.at(-1)!)}</span>
         </span>
       </figcaption>

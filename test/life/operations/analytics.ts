@@ -87,6 +87,7 @@ export const analyticsOperations: LifeOperations = {
   deleteSegment: remove('segment'),
   viewPerson: call((draw) => ({ body: onePerson(draw) })),
   viewTimeline: call((draw) => ({ body: { ...onePerson(draw), per_page: 1 + draw.int(20) } })),
+  countPersonDays: call((draw) => ({ body: { ...onePerson(draw), days: 1 + draw.int(366) } })),
   listPersonMessages: call((draw) => ({ body: { ...onePerson(draw), per_page: 1 + draw.int(20) } })),
   findPeople: call((draw) => ({
     body: {

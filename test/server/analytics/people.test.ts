@@ -3,6 +3,7 @@ import type { Right } from '../../../domain/accounts/rights.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { write } from '../../../store/core/database.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -216,6 +217,39 @@ test('the timeline folds events into sessions, newest first; one audit entry cov
   expect(await auditedSince(before)).toHaveLength(3);
   expect((await call('timeline', { user_id: BEN, look })).body.messages).toMatchObject([{ element: 'look' }]);
   expect((await call('timeline', { device_id: PHONE })).body.result.entries).toHaveLength(2);
+});
+
+test('days are counted by kind under the same look, each kind as the timeline lists it alone', async () => {
+  const { entity } = world;
+  const at = new Date('2026-10-20T23:59:59.999Z');
+  await ensurePartitions(store.db, [at]);
+  const carl = personId(814);
+  await sampleActivity(store.db, entity.id, { appId: app.id, deviceId: 'phone-814', userId: carl, at });
+  await store.db.query(
+    `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
+     VALUES ($1, $2, '2026-10-20T12:00:00Z', $3, 2, 'Paid'), ($1, $2, '2026-10-21T00:00:00Z', $3, 2, 'Paid')`,
+    [entity.id, app.id, carl],
+  );
+  const before = await lastAudited();
+  const { look } = (await call('view', { user_id: carl })).body.result;
+  const days = async (more: object, token?: string) =>
+    (await call('days', { user_id: carl, look, until: '2026-10-21', ...more }, token)).body.result;
+  expect(await days({})).toMatchObject({
+    days: [
+      { day: '2026-10-21', kind: 'event', count: 1 },
+      { day: '2026-10-20', kind: 'event', count: 2 },
+      { day: '2026-10-20', kind: 'session', count: 1 },
+    ],
+    left_out: [],
+  });
+  expect((await days({ days: 1 })).days).toEqual([{ day: '2026-10-21', kind: 'event', count: 1 }]);
+  expect((await days({ until: '2026-10-20', kinds: ['session', 'request'] })).days).toHaveLength(1);
+  expect((await days({ until: '2026-10-19' })).days).toEqual([]);
+  expect(await auditedSince(before)).toEqual([{ details: { what: 'person' }, known: true }]);
+  const { left_out: leftOut } = await days({}, await tokenWith(['usage_analytics_view']));
+  expect(leftOut.map(({ part }: { part: string }) => part)).toEqual(['request', 'message', 'attribute']);
+  expect((await auditedSince(before)).at(-1)).toEqual({ details: { what: 'days' }, known: true });
+  expect((await call('days', { user_id: BEN, look })).body.messages).toMatchObject([{ element: 'look' }]);
 });
 
 test('messages of all campaigns and requests are listed with code and confirmation, newest first, in pages', async () => {

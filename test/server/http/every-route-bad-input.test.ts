@@ -88,6 +88,7 @@ const TAKEN = new Set([
   'POST /api/people/view body.user_id: unknown',
   'POST /api/people/messages body.user_id: unknown',
   'POST /api/people/timeline body.user_id: unknown',
+  'POST /api/people/days body.user_id: unknown',
   // A user that is not known, a key of one's own, and one campaign without an array.
   'GET /api/campaigns/:identifier/why query.user: unknown',
   ...['transac', 'transac_push'].map((name) => `POST /api/${name} body.requestKey: unknown`),

@@ -31,6 +31,7 @@ describe('every POST', () => {
       'POST /api/people/find',
       'POST /api/people/view',
       'POST /api/people/timeline',
+      'POST /api/people/days',
       'POST /api/people/messages',
       'POST /api/funnels/quick_stats',
       'POST /api/funnels/explore',

@@ -340,6 +340,7 @@ describe('every route', () => {
       'POST /api/people/find',
       'POST /api/people/view',
       'POST /api/people/timeline',
+      'POST /api/people/days',
       // Without the right crashes_view these are the 404 of a crash that one may not see.
       'GET /api/crashes/:crash_identifier/occurrences',
       'GET /api/crashes/:crash_identifier/export_occurrences',

@@ -91,7 +91,12 @@ function Finder({ start, asked, onFind, onPress }: FinderProps) {
           {asked.times > 0 && <Found key={asked.times} text={asked.text} onPress={onPress} />}
         </div>
         <aside className="stack">
-          <AsCommand operation="findPeople" body={{ text: '<id or value>' }} manual="reading" />
+          <AsCommand
+            operation="findPeople"
+            body={{ text: '<id or value>' }}
+            cli={['millrace people find <id or value>']}
+            manual="reading"
+          />
         </aside>
       </div>
     </>

@@ -1,4 +1,4 @@
-/** The timeline of a person: newest first, by kind and up to a day, with 90 days of it as a strip. */
+/** The timeline of a person: newest first, by kind and up to a day, with 90 days as a strip. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Person, TimelineEntry } from '../../../api/client.ts';
@@ -9,11 +9,11 @@ import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { useFilters } from '../../parts/filters.ts';
 import { Chip } from '../../parts/head.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
-import { Empty, Skeleton } from '../../parts/panel.tsx';
+import { Empty, Shown, Skeleton } from '../../parts/panel.tsx';
 import { NextPage } from '../../parts/table.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { countText, durationText, When } from '../../parts/values.tsx';
-import { useList } from '../../session/calls.ts';
+import { useList, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 import { TYPE_WORDS } from '../gdpr/request-state.tsx';
 import { codeTone, confirmedText, type Look, messageFacts, ValueText } from './tabs.tsx';
@@ -80,16 +80,11 @@ function Entries({ look, data, kinds }: { look: Look; data: Person; kinds: reado
           </label>
         </div>
       </div>
+      <Strip look={look} kinds={kind === undefined ? kinds : [kind]} until={until} />
       {read.isPending ? (
         <Skeleton rows={6} />
       ) : (
         <>
-          <Strip
-            entries={entries}
-            kinds={kind === undefined ? kinds : [kind]}
-            until={until}
-            hasMore={read.hasNextPage}
-          />
           {entries.length === 0 && !read.error && <Empty says={emptyText(kind, until)} />}
           <div className="body">
             <Timeline entries={entries.map((entry) => lineOf(entry, data))} />
@@ -108,44 +103,30 @@ function emptyText(kind: TimelineKind | undefined, until: string | undefined): s
 
 const [DAYS, DAY_MS] = [90, 24 * 3_600_000];
 
-function Strip({
-  entries,
-  kinds,
-  until,
-  hasMore,
-}: {
-  entries: readonly TimelineEntry[];
-  kinds: readonly TimelineKind[];
-  until: string | undefined;
-  hasMore: boolean;
-}) {
-  const end = Date.parse(`${until ?? dayOf(new Date().toISOString())}T00:00:00Z`);
+/** 90 days up to the one chosen, counted by the server: the list below may hold the last of them alone. */
+function Strip({ look, kinds, until }: { look: Look; kinds: readonly TimelineKind[]; until: string | undefined }) {
+  const counted = useRead('countPersonDays', { body: { ...look, kinds: [...kinds], days: DAYS, until } });
+  const end = Date.parse(until ?? new Date().toISOString().slice(0, 10));
   const days = Array.from({ length: DAYS }, (_, index) =>
-    dayOf(new Date(end - (DAYS - 1 - index) * DAY_MS).toISOString()),
+    new Date(end - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
   );
-  const oldest = entries.at(-1);
   return (
-    <div className="body">
-      <DayStrip
-        days={days}
-        since={hasMore && oldest ? dayOf(oldest.at) : ''}
-        lanes={kinds.map((kind) => ({
-          name: KINDS[kind].title,
-          tone: KINDS[kind].tone,
-          counts: countsOf(entries.filter((entry) => entry.kind === kind)),
-        }))}
-        legend="90 days, UTC"
-      />
-    </div>
+    <Shown result={counted}>
+      {({ days: found }) => (
+        <div className="body">
+          <DayStrip
+            days={days}
+            lanes={kinds.map((kind) => ({
+              name: KINDS[kind].title,
+              tone: KINDS[kind].tone,
+              counts: new Map(found.filter((each) => each.kind === kind).map(({ day, count }) => [day, count])),
+            }))}
+            legend="90 days, UTC"
+          />
+        </div>
+      )}
+    </Shown>
   );
-}
-
-const dayOf = (at: string): string => at.slice(0, 10);
-
-function countsOf(entries: readonly TimelineEntry[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { at } of entries) counts.set(dayOf(at), (counts.get(dayOf(at)) ?? 0) + 1);
-  return counts;
 }
 
 type Line = { at: string; title: ReactNode; more?: ReactNode; tone: Tone };

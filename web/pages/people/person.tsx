@@ -107,7 +107,16 @@ function Known({ person, data, viewed }: { person: PersonId; data: Person; viewe
       <Panel title="Details">
         <Details person={person} data={data} holds={holds} />
       </Panel>
-      <AsCommand operation="viewPerson" body={{ [person.kind]: '<id>' }} manual="reading" />
+      <AsCommand
+        operation="viewPerson"
+        body={{ [person.kind]: '<id>' }}
+        cli={
+          person.kind === 'user_id'
+            ? ['millrace people view <id>', 'millrace people timeline <id>']
+            : ['millrace people view <id> --device', 'millrace people timeline <id> --device']
+        }
+        manual="reading"
+      />
     </>
   );
 }
@@ -232,7 +241,13 @@ function Identifiers({ data }: { data: Person }) {
 
 type Device = NonNullable<Person['devices']>[number];
 
+/** Devices that show before a press: a test phone or a shared key may have a thousand. */
+const FIRST_DEVICES = 5;
+
 function Devices({ data }: { data: Person }) {
+  const [isWhole, setWhole] = useState(false);
+  const all = data.devices ?? [];
+  const shown = isWhole ? all : all.slice(0, FIRST_DEVICES);
   return (
     <Panel title="Apps and devices">
       {data.devices === null ? (
@@ -241,16 +256,23 @@ function Devices({ data }: { data: Person }) {
         <DataTable
           caption="Devices"
           columns={[
-            { title: 'App', cell: ({ app_id: app }) => <code className="wraps">{app}</code> },
             { title: 'Device', cell: (device) => <DeviceText device={device} /> },
             { title: 'Push', cell: ({ push }) => <Push push={push} /> },
             { title: 'Origin', cell: ({ origin }) => <Origin origin={origin} /> },
             { title: 'Last seen', cell: ({ last_seen_at: at }) => <When at={at} /> },
           ]}
-          rows={data.devices}
+          rows={shown}
           keyOf={({ app_id: app, device_id: id }) => `${app} ${id}`}
           empty={<Empty says="No device: no SDK has reported one for this id." />}
         />
+      )}
+      {shown.length < all.length && (
+        <footer>
+          <button type="button" className="btn plain" onClick={() => setWhole(true)}>
+            Show all {countText(all.length)} devices
+          </button>
+          <span>the last seen come first</span>
+        </footer>
       )}
       <LeftOut data={data} part="devices" isPart />
     </Panel>
@@ -261,7 +283,9 @@ function DeviceText({ device }: { device: Device }) {
   return (
     <span className="tight">
       <PersonLink kind="device_id" id={device.device_id} />
-      <span className="small quiet">{versionsOf(device)}</span>
+      <span className="small quiet">
+        <code className="wraps">{device.app_id}</code> {versionsOf(device)}
+      </span>
     </span>
   );
 }
