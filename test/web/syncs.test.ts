@@ -118,6 +118,9 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     await page.goto(`/console/syncs/${sync}`);
     await balance.getByText('records read by the last run').waitFor();
     expect((await balance.locator('.big').allTextContents()).map(Number)).toEqual([40, 30, 0, 0, 10]);
+    await balance.getByRole('link', { name: '10', exact: true }).click();
+    await expect.poll(() => page.url()).toMatch(/\/runs\/run_[^/]+#errors$/);
+    await page.goBack();
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('button', { name: 'Resume' }).waitFor();

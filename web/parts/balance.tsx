@@ -4,7 +4,16 @@ import { countText } from './values.tsx';
 
 export type Tone = 'ok' | 'neutral' | 'bad' | 'warn' | 'accent' | 'info' | 'unknown';
 
-export type BalancePart = { label: string; count: number; tone: Tone; to?: string; hash?: string };
+export type BalancePart = {
+  label: string;
+  count: number;
+  tone: Tone;
+  /** The page with the rows that are counted; `.` is this one. */
+  to?: string;
+  /** Filters of this page that leave these rows. */
+  search?: Readonly<Record<string, string>>;
+  hash?: string;
+};
 
 const WIDTH = 1_000;
 /** A part that exists is drawn at least this wide. */
@@ -32,13 +41,20 @@ export function Balance({
             <span className="big">{countText(total)}</span>
             <span className="what">{what}</span>
           </div>
-          {parts.map(({ label, count, tone, to, hash }, index) => (
+          {parts.map(({ label, count, tone, to, search, hash }, index) => (
             <div className={`term d-${tone}`} key={label}>
               <span className="op">{index === 0 ? '=' : '+'}</span>
               {to === undefined || count === 0 ? (
                 <span className="big">{countText(count)}</span>
               ) : (
-                <Link className="big" to={to} {...(hash === undefined ? {} : { hash })}>
+                <Link
+                  className="big"
+                  to={to}
+                  {...(search === undefined
+                    ? {}
+                    : { search: ((before: object) => ({ ...before, ...search })) as never })}
+                  {...(hash === undefined ? {} : { hash })}
+                >
                   {countText(count)}
                 </Link>
               )}

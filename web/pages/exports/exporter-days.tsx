@@ -85,7 +85,11 @@ export function ExporterDays({ exporter: { identifier, time_zone } }: { exporter
           onClose={() => go({ day: '' })}
         />
       )}
-      {record.data && <WindowTable windows={windows} zone={time_zone} onPick={(day) => go({ day })} />}
+      {record.data && (
+        <div id="windows">
+          <WindowTable windows={windows} zone={time_zone} onPick={(day) => go({ day })} />
+        </div>
+      )}
     </>
   );
 }
@@ -146,7 +150,14 @@ function WindowBalance({ windows }: { windows: readonly ReconciledWindow[] }) {
   const counts = countStates(windows);
   const parts = WINDOW_STATES.toReversed()
     .filter((state) => counts[state] > 0 || state === 'written')
-    .map((state) => ({ label: LOOKS[state].word, count: counts[state], tone: LOOKS[state].tone }));
+    .map((state) => ({
+      label: LOOKS[state].word,
+      count: counts[state],
+      tone: LOOKS[state].tone,
+      to: '.',
+      search: { state },
+      hash: 'windows',
+    }));
   return <Balance total={windows.length} what={`windows in ${WEEKS} weeks`} parts={parts} />;
 }
 

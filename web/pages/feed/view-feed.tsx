@@ -47,8 +47,8 @@ function Request({ request }: { request: FeedRequest }) {
         what="values in the request"
         parts={[
           { label: 'ok', count: ok, tone: 'ok' },
-          { label: 'ignored: no such attribute', count: ignored, tone: 'neutral' },
-          { label: 'failed', count: failed, tone: 'bad' },
+          { label: 'ignored: no such attribute', count: ignored, tone: 'neutral', to: '.', hash: 'refused' },
+          { label: 'failed', count: failed, tone: 'bad', to: '.', hash: 'refused' },
           ...(state === 'accepted' ? [{ label: 'not merged yet', count: waiting, tone: 'info' as const }] : []),
         ]}
         note={
@@ -59,15 +59,18 @@ function Request({ request }: { request: FeedRequest }) {
       />
       <div className="cols">
         <div className="stack">
-          <Panel title="Refused values">
-            {ignored + failed === 0 ? (
-              <Empty says={state === 'accepted' ? 'The request is not merged yet.' : 'Every value came in.'} />
-            ) : (
-              <Audited operation="listImportErrors" what="these values">
-                {() => <RefusedValues id={id} />}
-              </Audited>
-            )}
-          </Panel>
+          <div id="refused">
+            {' '}
+            <Panel title="Refused values">
+              {ignored + failed === 0 ? (
+                <Empty says={state === 'accepted' ? 'The request is not merged yet.' : 'Every value came in.'} />
+              ) : (
+                <Audited operation="listImportErrors" what="these values">
+                  {() => <RefusedValues id={id} />}
+                </Audited>
+              )}
+            </Panel>
+          </div>
         </div>
         <aside className="stack">
           <WhatHappened request={request} />

@@ -52,6 +52,9 @@ function Gone({ id }: { id: string }) {
   );
 }
 
+/** Leads a number to the people of the request. */
+const PEOPLE = { to: '.', hash: 'people' } as const;
+
 function One({ request }: { request: ListedGdprRequest }) {
   const { request_id: id, type, people } = request;
   const open = people.asked - people.treated - people.held;
@@ -69,19 +72,22 @@ function One({ request }: { request: ListedGdprRequest }) {
         total={people.asked}
         what={people.asked === 1 ? 'person' : 'people'}
         parts={[
-          { label: 'treated', count: people.treated, tone: 'ok' },
-          { label: 'on hold', count: people.held, tone: 'warn' },
-          { label: request.state === 'declined' ? 'declined' : 'open', count: open, tone: 'neutral' },
+          { label: 'treated', count: people.treated, tone: 'ok', ...PEOPLE },
+          { label: 'on hold', count: people.held, tone: 'warn', ...PEOPLE },
+          { label: request.state === 'declined' ? 'declined' : 'open', count: open, tone: 'neutral', ...PEOPLE },
         ]}
       />
       <div className="cols">
         <div className="stack">
           {type === 'delete' && <Erased request={request} />}
-          <Panel title="People">
-            <Audited operation="viewGdprRequest" what="the people of this request">
-              {() => <RequestPeople id={id} />}
-            </Audited>
-          </Panel>
+          <div id="people">
+            {' '}
+            <Panel title="People">
+              <Audited operation="viewGdprRequest" what="the people of this request">
+                {() => <RequestPeople id={id} />}
+              </Audited>
+            </Panel>
+          </div>
           <Panel title="Identifiers">
             <Audited operation="listGdprIdentifiers" what="their identifiers">
               {() => <Identifiers id={id} isWaiting={request.state === 'waiting'} />}

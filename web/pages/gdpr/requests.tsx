@@ -44,13 +44,17 @@ export function Requests() {
       {waiting.data && <States states={waiting.data.by_state} />}
       <div className="cols">
         <div className="stack">
-          <Panel
-            title="Waiting for approval"
-            end={waiting.data && waiting.data.total_items > 0 && <Chip tone="warn">{waiting.data.total_items}</Chip>}
-          >
-            <Shown result={waiting}>{({ items }) => <Waiting items={items} />}</Shown>
-          </Panel>
-          <All states={waiting.data?.by_state} />
+          <div id="waiting">
+            <Panel
+              title="Waiting for approval"
+              end={waiting.data && waiting.data.total_items > 0 && <Chip tone="warn">{waiting.data.total_items}</Chip>}
+            >
+              <Shown result={waiting}>{({ items }) => <Waiting items={items} />}</Shown>
+            </Panel>
+          </div>
+          <div id="requests">
+            <All states={waiting.data?.by_state} />
+          </div>
         </div>
         <aside className="stack">
           <AsCommand
@@ -74,14 +78,18 @@ function States({ states }: { states: StateCounts }) {
       total={waiting + accepted + running + treated + declined}
       what="requests"
       parts={[
-        { label: 'wait for approval', count: waiting, tone: 'warn' },
-        { label: 'accepted or running', count: accepted + running, tone: 'info' },
-        { label: 'treated', count: treated, tone: 'ok' },
-        { label: 'declined', count: declined, tone: 'neutral' },
+        { label: 'wait for approval', count: waiting, tone: 'warn', to: '.', hash: 'waiting' },
+        { label: 'accepted', count: accepted, tone: 'info', ...listedBy('accepted') },
+        { label: 'running', count: running, tone: 'accent', ...listedBy('running') },
+        { label: 'treated', count: treated, tone: 'ok', ...listedBy('treated') },
+        { label: 'declined', count: declined, tone: 'neutral', ...listedBy('declined') },
       ]}
     />
   );
 }
+
+/** Returns what leads a number to the requests of this state below. */
+const listedBy = (state: string) => ({ to: '.', search: { state, type: 'any' }, hash: 'requests' });
 
 const linkOf = ({ request_id: id, type }: ListedGdprRequest) => (
   <Link to={`/privacy/${id}`}>

@@ -260,6 +260,7 @@ function Send({ body, file, isReady, parent }: SendProps) {
 
 function DryRun({ id, isCurrent }: { id: string; isCurrent: boolean }) {
   const result = useRead('viewImport', { params: { import_id: id } }, { pollWhile: (job) => !hasEnded(job) });
+  const open = { to: `/imports/${id}`, hash: 'open-rows' };
   return (
     <Shown result={result}>
       {(job) => (
@@ -280,8 +281,8 @@ function DryRun({ id, isCurrent }: { id: string; isCurrent: boolean }) {
             what="rows read"
             parts={[
               { label: 'would come in', count: job.rows.ok, tone: 'ok' },
-              { label: 'would be ignored', count: job.rows.ignored, tone: 'neutral' },
-              { label: 'would fail', count: job.rows.failed, tone: 'bad' },
+              { label: 'would be ignored', count: job.rows.ignored, tone: 'neutral', ...open },
+              { label: 'would fail', count: job.rows.failed, tone: 'bad', ...open },
             ]}
             note={
               <>

@@ -226,7 +226,6 @@ function SyncForm({
     >
       <div className="cols">
         <form ref={form} className="stack" onSubmit={save} noValidate>
-          {note}
           <Panel title="What it is called">
             <div className="body">
               <TextField
@@ -243,34 +242,56 @@ function SyncForm({
           <ReadingPanel />
           <SchedulePanel />
           <MorePanel />
-          <Panel title={known ? 'Save' : 'Create'}>
-            <div className="body">
-              {shown && <Refused refusal={shown} />}
-              {validate.isSuccess && checked === draft && (
-                <p className="note good" role="status">
-                  <Icon name="check" />
-                  <span>
-                    <b>The definition is right.</b> Nothing is saved yet.
-                  </span>
-                </p>
-              )}
-              <div className="controls">
-                <Link className="btn" to={known ? `/syncs/${known.identifier}` : '/syncs'}>
-                  Leave it
-                </Link>
-                <ActionButton operation="validateSync" isBusy={validate.isPending || isBusy} onPress={check}>
-                  Check
-                </ActionButton>
-                <button type="submit" className="btn main" disabled={isBusy}>
-                  {known ? 'Save' : 'Create the sync'}
-                </button>
-              </div>
-            </div>
-          </Panel>
+          <Ending known={known} note={note} refusal={shown} isRight={validate.isSuccess && checked === draft}>
+            <ActionButton operation="validateSync" isBusy={validate.isPending || isBusy} onPress={check}>
+              Check
+            </ActionButton>
+            <button type="submit" className="btn main" disabled={isBusy}>
+              {known ? 'Save' : 'Create the sync'}
+            </button>
+          </Ending>
         </form>
         {command}
       </div>
     </SyncFormProvider>
+  );
+}
+
+/** Shows what the server said of the definition, and the ways out of the form. */
+function Ending({
+  known,
+  note,
+  refusal,
+  isRight,
+  children,
+}: {
+  known: Sync | undefined;
+  note: ReactNode;
+  refusal: Refusal | null;
+  isRight: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <Panel title={known ? 'Save' : 'Create'}>
+      <div className="body">
+        {note}
+        {refusal && <Refused refusal={refusal} />}
+        {isRight && (
+          <p className="note good" role="status">
+            <Icon name="check" />
+            <span>
+              <b>The definition is right.</b> Nothing is saved yet.
+            </span>
+          </p>
+        )}
+        <div className="controls">
+          <Link className="btn" to={known ? `/syncs/${known.identifier}` : '/syncs'}>
+            Leave it
+          </Link>
+          {children}
+        </div>
+      </div>
+    </Panel>
   );
 }
 

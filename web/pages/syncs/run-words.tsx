@@ -40,13 +40,17 @@ export function causeText({ cause, redrive_of, fresh, missed }: SyncRun): string
   ].join(', ');
 }
 
-/** Returns the parts of a run's records, which add up to the records read. */
-export function partsOf({ records: { written, unchanged, ignored, failed }, dry_run }: SyncRun): BalancePart[] {
+/** Returns the parts of a run's records, which add up to the records read. `to` is the page of the run. */
+export function partsOf(run: SyncRun, to: string): BalancePart[] {
+  const { written, unchanged, ignored, failed } = run.records;
+  const errors = { to, hash: 'errors' };
   return [
-    { label: dry_run ? 'would be written' : 'written', count: written, tone: 'ok' },
+    run.dry_run
+      ? { label: 'would be written', count: written, tone: 'ok', to, hash: 'sample' }
+      : { label: 'written', count: written, tone: 'ok' },
     { label: 'unchanged', count: unchanged, tone: 'neutral' },
-    { label: 'ignored', count: ignored, tone: 'warn' },
-    { label: 'failed', count: failed, tone: 'bad' },
+    { label: 'ignored', count: ignored, tone: 'warn', ...errors },
+    { label: 'failed', count: failed, tone: 'bad', ...errors },
   ];
 }
 

@@ -34,19 +34,23 @@ export function RunPage() {
           <Balance
             total={shown.records.read}
             what={shown.dry_run ? 'records read, nothing written' : 'records read'}
-            parts={partsOf(shown)}
+            parts={partsOf(shown, '.')}
             note={noteOf(shown)}
           />
           <div className="cols">
             <div className="stack">
               {shown.dry_run && (
-                <Panel title="What it would change">
-                  <Audited operation="viewDryRunSample" what="these changes">
-                    {() => <RunSample params={params} />}
-                  </Audited>
-                </Panel>
+                <div id="sample">
+                  <Panel title="What it would change">
+                    <Audited operation="viewDryRunSample" what="these changes">
+                      {() => <RunSample params={params} />}
+                    </Audited>
+                  </Panel>
+                </div>
               )}
-              <RunErrors run={shown} params={params} />
+              <div id="errors">
+                <RunErrors run={shown} params={params} />
+              </div>
               <Panel title="Log">
                 <Audited operation="readSyncLog" what="the log">
                   {() => <RunLog params={params} />}

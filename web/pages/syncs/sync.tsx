@@ -240,7 +240,7 @@ function HeldRemoval({ sync, reason }: { sync: Sync; reason: string | null }) {
 function LastRun({ sync, run }: { sync: Sync; run: SyncRun }) {
   const to = `/syncs/${sync.identifier}/runs/${run.run_id}`;
   const { failure, fault } = run;
-  const parts = partsOf(run).map((part) => ({ ...part, to }));
+  const parts = partsOf(run, to);
   return (
     <Balance
       total={run.records.read}
