@@ -46,6 +46,14 @@ beforeAll(async () => {
     return insertSampleApp(tx, entity.id, 'com.example.shop');
   });
   await sampleActivity(store.db, entity.id, { appId: app.id, deviceId: PHONE, userId: ANNE });
+  await store.db.query(
+    `WITH older AS (
+       INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
+       SELECT $1, $2, 'tablet ' || n, '2026-10-01', '2026-10-01' FROM generate_series(1, 6) n RETURNING device_id)
+     INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+     SELECT $1, $2, device_id, $3, '2026-10-01' FROM older`,
+    [entity.id, app.id, ANNE],
+  );
   await insertSampleSegment(store.db, entity.id, { appId: app.id, name: 'Golden', people: [`u${ANNE}`] });
   await insertMessages(app.id);
   await store.db.query(
@@ -130,6 +138,10 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
     await page.getByText('Message: Spring').first().waitFor();
     expect(await newLooks()).toEqual(['customer person']);
     await expectSound(tab);
+    const devices = page.getByRole('table', { name: 'Devices', exact: true }).getByRole('row');
+    expect(await devices.count()).toBe(1 + 5);
+    await page.getByRole('button', { name: 'Show all 7 devices' }).click();
+    await expect.poll(() => devices.count()).toBe(1 + 7);
 
     await page.getByRole('button', { name: 'Older entries' }).click();
     await page.getByText('Session, ').waitFor();

@@ -19,13 +19,15 @@ export function personOf(fragment: URLSearchParams): PersonId | null {
   return kind === undefined ? null : { kind, id: fragment.get(kind)! };
 }
 
+const WORDS = { user_id: 'Person', device_id: 'Device', find: 'Find' };
+
 /** Shows an id, and leads to the person. Without `kind` it leads to the search. */
 export function PersonLink({ kind = 'find', id }: { kind?: PersonId['kind'] | 'find'; id: string }) {
   return (
     <span className="person">
       <Id value={id} />
       <Link to={PEOPLE_PATH} hash={fragmentOf(kind, id)}>
-        {kind === 'find' ? 'Find' : 'Person'}
+        {WORDS[kind]}
         <span className="sr"> {id}</span>
       </Link>
     </span>
