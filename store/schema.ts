@@ -371,6 +371,10 @@ export type Tables = {
     entityId: number; syncId: number; key: string; customerId: string | null; checksum: Buffer | null; runId: number;
     seenBy: number | null;
   };
+  sync_requests: {
+    entityId: number; runId: number; id: number; sentAt: Date; writtenAt: Date; method: string; path: string;
+    status: number | null; milliseconds: number;
+  };
   sync_runs: {
     entityId: number; id: number; identifier: string; syncId: number; cause: 'schedule' | 'request' | 'redrive';
     requestedBy: number | null; scheduledFor: Date | null; covers: Date[]; dryRun: boolean;
@@ -386,6 +390,7 @@ export type Tables = {
     failingSince: Date | null; waitsUntil: Date | null; failureStatus: string | null; failure: string | null;
     sample: unknown; mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
     mailReason: string | null; mailDueAt: Date | null; alert: string | null; fieldsRead: string[] | null;
+    requests: number;
   };
   syncs: {
     entityId: number; id: number; identifier: string; name: string; connectionId: number; stream: string;

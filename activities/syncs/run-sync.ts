@@ -8,6 +8,7 @@ import {
   type Cursor,
   type Field,
 } from '../../connectors/core/contract.ts';
+import { type NotedRequest, notedFetch } from '../../connectors/core/noted-fetch.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
@@ -19,6 +20,7 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { listErrorsAfter, type StoredImportError } from '../../store/imports/import-errors.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { countLogLines, insertRedactedLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
+import { insertRequests } from '../../store/syncs/sync-requests.ts';
 import {
   updateFieldsRead,
   updateRunFromStart,
@@ -53,10 +55,14 @@ function secretsOf(ends: SyncEnds | null) {
 /** Opens the scope of a step: it ends with the step or its process, and writes the run's log every second. */
 async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
   const log = await openLog(deps, run);
-  const scope = openStepScope(() => isJobCurrent(deps.db, 'sync', key), [deps.draining], log.write);
+  const requests = openRequests(deps, run);
+  const writeNotes = async () => {
+    await Promise.all([log.write(), requests.write()]);
+  };
+  const scope = openStepScope(() => isJobCurrent(deps.db, 'sync', key), [deps.draining], writeNotes);
   const secretSettings = secretsOf(ends);
   const say = (line: string) => log.add(redacted(line, secretSettings));
-  const fetch = deps.outside.fetch.kept();
+  const fetch = notedFetch(deps.outside.fetch.kept(), requests.add);
   const context: ConnectorContext = {
     ...deps.outside,
     fetch,
@@ -71,7 +77,7 @@ async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEn
     async close() {
       scope.close();
       await fetch.close();
-      await log.write();
+      await writeNotes();
     },
   };
 }
@@ -90,6 +96,21 @@ async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob[
       const some = lines;
       lines = [];
       if (some.length > 0) await insertRedactedLogLines({ db, secrets }, entityId, id, some).catch(() => {});
+    },
+  };
+}
+
+/** Drops requests that could not be written, as the log does its lines. */
+function openRequests({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
+  let requests: NotedRequest[] = [];
+  return {
+    add(request: NotedRequest): void {
+      requests.push(request);
+    },
+    async write(): Promise<void> {
+      const some = requests;
+      requests = [];
+      if (some.length > 0) await insertRequests({ db, secrets }, entityId, id, some).catch(() => {});
     },
   };
 }

@@ -158,6 +158,7 @@ listSessions GET /api/apps/:app_identifier/sessions token rights=usage_analytics
 listSigningKeys GET /.well-known/jwks.json none bare=true
 listStreams GET /api/connections/:connection_id/streams token rights=sor_manage audited=true
 listSyncErrors GET /api/syncs/:sync_id/runs/:run_id/errors token rights=sor_manage audited=true
+listSyncRequests GET /api/syncs/:sync_id/runs/:run_id/requests token rights=sor_manage audited=true
 listSyncRuns GET /api/syncs/:sync_id/runs token rights=sor_manage
 listSyncs GET /api/syncs token rights=sor_manage
 listSystemsOfRecords GET /api/system_of_records token rights=sor_manage audited=true

@@ -40,6 +40,9 @@ export const SyncRun = z
         'Number of failed and ignored records that no re-drive has settled, without those of erased people; null in lists',
       ),
     bytes: z.int().describe('Bytes that came from the source'),
+    requests: z
+      .int()
+      .describe('Number of HTTP requests to source and destination, without those of commands and of S3'),
     progress: z
       .number()
       .min(0)
@@ -205,6 +208,29 @@ export const viewDryRunSample = operation({
   audits: 'read sync_run',
   params,
   result: z.object({ records: z.array(SampledRecord) }),
+});
+
+export const SyncRequest = z
+  .object({
+    sent_at: z.iso.datetime(),
+    method: z.string(),
+    path: z.string().describe('Of the address, without the query; decoded'),
+    status: z.int().nullable().describe('Null if no answer came'),
+    milliseconds: z.int().describe("Time to the end of the answer's headers"),
+  })
+  .meta({ id: 'SyncRequest' });
+export type SyncRequest = z.output<typeof SyncRequest>;
+
+export const listSyncRequests = operation({
+  id: 'listSyncRequests',
+  ...SHARED,
+  method: 'GET',
+  path: `${PATH}/:run_id/requests`,
+  summary: 'List the last HTTP requests of a run, newest first',
+  description: 'A run keeps its last 1,000 requests to source and destination.',
+  audits: 'read sync_run',
+  params,
+  result: z.object({ requests: z.array(SyncRequest) }),
 });
 
 /** The records that a run did not write, or not completely, each with the reason. */

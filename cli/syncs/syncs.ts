@@ -187,6 +187,7 @@ function addSyncRunCommands(syncs: Command, run: Run, sync: readonly [string, st
   addRunCommands(syncs, run, RUNS, [
     ['cancel', 'cancel a run that has not ended; what it has written stays', cancel],
     ['log', 'print the log of a run and its source', printLog],
+    ['requests', 'list the last HTTP requests of a run, newest first', printRequests],
     ['redrive', 'send the failed and ignored records of a run again, through the current mapping', redrive],
   ]);
   const errors = syncs
@@ -294,6 +295,22 @@ async function redrive(context: CommandContext, id: string): Promise<number> {
 async function printLog({ client, console }: CommandContext, id: string): Promise<number> {
   const { lines } = await client.readSyncLog({ params: paramsOf(await viewRun(client, id)) });
   console.log(lines.length === 0 ? 'no lines' : lines.map(({ at, line }) => `${at}  ${printable(line)}`).join('\n'));
+  return 0;
+}
+
+async function printRequests({ client, console, terminal, setResult }: CommandContext, id: string): Promise<number> {
+  const { requests } = await client.listSyncRequests({ params: paramsOf(await viewRun(client, id)) });
+  setResult({ requests });
+  const rows = requests.map(({ sent_at: at, method, path, status, milliseconds }) => [
+    at,
+    method,
+    path,
+    status === null ? 'no answer' : String(status),
+    String(milliseconds),
+  ]);
+  console.log(
+    rows.length === 0 ? 'no requests' : table(['sent', 'method', 'path', 'status', 'ms'], rows, terminal.width),
+  );
   return 0;
 }
 

@@ -158,4 +158,11 @@ export const SYNC_WORDS = {
     sentences: [MATCHES],
     fields: TEXT_MATCHES,
   },
+  sync_requests: {
+    title: 'Requests of transfers',
+    topic: 'recipients',
+    about: 'Addresses of requests to the systems between which records are transferred, where they name you.',
+    sentences: [MATCHES],
+    fields: TEXT_MATCHES,
+  },
 } satisfies Record<string, LocationWords>;

@@ -49,6 +49,7 @@ function showRun(run: SyncRun, { now, root, settled, alerted, internalError }: C
     suspicious_ids: progress.suspiciousIds,
     open: settled === null ? null : Math.max(0, ignored + failed - settled),
     bytes: progress.bytes,
+    requests: run.requests,
     progress: run.state === 'finished' ? 1 : progress.share,
     expected_end_at: expectedEnd(run, now)?.toISOString() ?? null,
     rate: seconds > 0 ? Math.round((read / seconds) * 10) / 10 : null,

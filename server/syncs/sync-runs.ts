@@ -5,6 +5,7 @@ import { sayNotRead } from '../../domain/syncs/record-mapping.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
+import { listRequests } from '../../store/syncs/sync-requests.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, findOpenRun } from '../../store/syncs/sync-runs.ts';
 import { audit } from '../http/audit.ts';
@@ -66,6 +67,16 @@ const viewLog = route(api.readSyncLog, async ({ params: { sync_id, run_id }, ...
   });
 });
 
+const listTheRequests = route(api.listSyncRequests, async ({ params: { sync_id, run_id }, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  return write(db, async (tx) => {
+    const { id } = await runs.known(tx, entityId, sync_id, run_id);
+    await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run_id, details: { what: 'requests' } });
+    const requests = await listRequests(tx, entityId, id);
+    return { requests: requests.map(({ sentAt, ...request }) => ({ sent_at: sentAt.toISOString(), ...request })) };
+  });
+});
+
 const viewSample = route(api.viewDryRunSample, async ({ params: { sync_id, run_id }, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
@@ -76,4 +87,13 @@ const viewSample = route(api.viewDryRunSample, async ({ params: { sync_id, run_i
   });
 });
 
-export const syncRunRoutes: Route[] = [listTheRuns, viewRun, findTheRun, cancelTheRun, redriveRun, viewLog, viewSample];
+export const syncRunRoutes: Route[] = [
+  listTheRuns,
+  viewRun,
+  findTheRun,
+  cancelTheRun,
+  redriveRun,
+  viewLog,
+  listTheRequests,
+  viewSample,
+];

@@ -17,7 +17,7 @@ import { type ErasingLocation, type PersonalDataLocation, TABLES_OF_FILES } from
 /** All locations in the order of erasure. A new table or file area joins here, or `withoutPersonalData`. */
 const ORDER =
   `attribute_values attribute_change_log customers dry_run_sets dry_run_ids feed_requests imports/ sync_batches
-  sync_pinned_batches sync_records sync_runs syncs sync_log import_errors session_heads sessions events locations funnels
+  sync_pinned_batches sync_records sync_runs syncs sync_log sync_requests import_errors session_heads sessions events locations funnels
   segments segment_members devices device_users user_aliases crashes refused_calls live_calls send_messages
   campaign_audience campaign_members attempts campaign_people campaigns file_jobs files/ idempotent_requests outbox/ access/
   gdpr_identifiers gdpr_left_identifiers gdpr_request_people gdpr_holds scratch/ audit_log tombstones tombstone_batches

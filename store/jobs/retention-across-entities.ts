@@ -210,6 +210,7 @@ export async function deleteOldExportRuns(db: Database): Promise<void> {
 const NOTES_OF_RUNS = [
   ['import_errors', 'import_id'],
   ['sync_log', 'run_id'],
+  ['sync_requests', 'run_id'],
   ['sync_batches', 'run_id'],
   ['sync_pinned_batches', 'run_id'],
 ] as const;

@@ -148,7 +148,7 @@ const syncRuns = textsOfPeople({
     canceled_at, is_begun, stage, is_read, records_read, records_written, records_unchanged, records_ignored,
     records_failed, unnamed, suspicious_ids, errors_by_type, bytes, batches_taken, records_taken, lanes_done, removed,
     removal, schema_change, unmapped_fields, odd_cursors, missing_fields, answered, share, tries, failing_since,
-    waits_until, failure_status, mail_state, mail_tries, mail_reason, mail_due_at, alert, fields_read`,
+    waits_until, failure_status, mail_state, mail_tries, mail_reason, mail_due_at, alert, fields_read, requests`,
   holds: "a run's cursors and faults, the records that a dry run shows",
   foundBy: 'the id within them',
   erasedBy:
@@ -197,6 +197,20 @@ const syncLog = textsOfPeople({
   emptied: `line = '${ERASED}'`,
 });
 
+const syncRequests = textsOfPeople({
+  name: 'sync_requests',
+  writtenAt: 'written_at',
+  keys: { run_id: 'bigint', id: 'bigint' },
+  texts: ['path'],
+  otherColumns: 'entity_id, run_id, id, sent_at, written_at, method, status, milliseconds',
+  holds: 'paths of requests to sources and destinations',
+  foundBy: 'the id within a path',
+  erasedBy: 'replacing the path with `erased`',
+  keptFor: '30 days after the end of the run',
+  within: runOf('sync_requests'),
+  emptied: `path = '${ERASED}'`,
+});
+
 export const syncsData: PersonalDataLocation[] = [
   dryRunSets,
   syncBatches,
@@ -205,4 +219,5 @@ export const syncsData: PersonalDataLocation[] = [
   syncRuns,
   syncs,
   syncLog,
+  syncRequests,
 ];

@@ -67,6 +67,7 @@ export type SyncRun = Run &
     | 'removed'
     | 'missingFields'
     | 'fieldsRead'
+    | 'requests'
   > & {
     schemaChange: SchemaChange | null;
     sample: SampleRecord[] | null;

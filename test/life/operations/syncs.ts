@@ -147,6 +147,7 @@ export const syncOperations: LifeOperations = {
     },
   },
   readSyncLog: about('sync run'),
+  listSyncRequests: about('sync run'),
   viewDryRunSample: about('sync run'),
   listSyncErrors: about('sync run'),
   downloadSyncErrors: about('sync run'),

@@ -72,6 +72,7 @@ const HOW_ROWS_GO: Record<string, string> = {
   sync_log: TIME,
   sync_pinned_batches: TIME,
   sync_records: TIME,
+  sync_requests: TIME,
   sync_runs: TIME,
   connections: DELETED,
   data_exporters: DELETED,

@@ -402,6 +402,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/syncs/:sync_id/runs/:run_id/cancel': (own) => ofRun(own, 'waitingRunId'),
   'POST /api/syncs/:sync_id/runs/:run_id/redrive': (own) => ofRun(own, 'endedRunId'),
   'GET /api/syncs/:sync_id/runs/:run_id/log': (own) => ofRun(own, 'endedRunId'),
+  'GET /api/syncs/:sync_id/runs/:run_id/requests': (own) => ofRun(own, 'endedRunId'),
   'GET /api/syncs/:sync_id/runs/:run_id/sample': (own) => ofRun(own, 'dryRunId'),
   'GET /api/syncs/:sync_id/runs/:run_id/errors': (own) => ofRun(own, 'endedRunId'),
   'GET /api/syncs/:sync_id/runs/:run_id/errors.csv': (own) => ofRun(own, 'endedRunId'),

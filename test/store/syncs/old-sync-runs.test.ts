@@ -44,6 +44,10 @@ async function runWithAll(sync: Sync, state: SyncRun['state'], daysAgo = 0): Pro
       },
     ]);
     await insertLogLines(tx, sync.entityId, run.id, ['reading', 'read']);
+    await tx.query(
+      `INSERT INTO sync_requests (entity_id, run_id, sent_at, method, path, milliseconds) VALUES ($1, $2, now(), 'GET', '/', 1)`,
+      [sync.entityId, run.id],
+    );
     await insertBatch(tx, sync.entityId, run.id, { identifier: `${run.identifier}-0`, batch: '{}' });
     await insertPinnedBatch(tx, sync.entityId, run.id, { number: 1, recordsBefore: 0, position: null, items: '[]' });
     const record = { key: `${personId(81)}-${run.id}`, customerId: null, checksum: null };
@@ -52,12 +56,13 @@ async function runWithAll(sync: Sync, state: SyncRun['state'], daysAgo = 0): Pro
   });
 }
 
-/** Rows of a run: itself, its errors, log, batch, and the records that it wrote. */
+/** Rows of a run: itself, its errors, log, requests, batches, and the records that it wrote. */
 async function rowsOf({ entityId, id }: SyncRun): Promise<number[]> {
   const tables = [
     ['sync_runs', 'id'],
     ['import_errors', 'import_id'],
     ['sync_log', 'run_id'],
+    ['sync_requests', 'run_id'],
     ['sync_batches', 'run_id'],
     ['sync_pinned_batches', 'run_id'],
     ['sync_records', 'run_id'],
@@ -77,7 +82,7 @@ async function isThere({ entityId, id }: Sync): Promise<boolean> {
   return (await store.db.query('SELECT FROM syncs WHERE entity_id = $1 AND id = $2', [entityId, id])).rowCount === 1;
 }
 
-const WHOLE = [1, 1, 2, 1, 1, 1];
+const WHOLE = [1, 1, 2, 1, 1, 1, 1];
 
 describe('the sweep deletes', () => {
   it('runs that ended over a month ago with all that tells of them, but not what the sync knows of its records', async () => {
@@ -88,7 +93,7 @@ describe('the sweep deletes', () => {
       runningFor.id,
     ]);
     await deleteOldSyncRuns(store.db);
-    expect(await rowsOf(old)).toEqual([0, 0, 0, 0, 0, 1]);
+    expect(await rowsOf(old)).toEqual([0, 0, 0, 0, 0, 0, 1]);
     for (const run of [young, runningFor]) expect(await rowsOf(run)).toEqual(WHOLE);
     expect(await isThere(sync)).toBe(true);
   });
@@ -99,7 +104,7 @@ describe('the sweep deletes', () => {
     const run = await runWithAll(sync, 'finished');
     for (const { id } of [sync, unused]) await deleteSync(store.db, world.entity.id, id);
     for (let times = 0; times < 2; times += 1) await deleteOldSyncRuns(store.db);
-    expect(await rowsOf(run)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await rowsOf(run)).toEqual([0, 0, 0, 0, 0, 0, 0]);
     expect([await isThere(sync), await isThere(unused)]).toEqual([true, false]);
   });
 
@@ -108,7 +113,7 @@ describe('the sweep deletes', () => {
     const [gone, left] = [await runWithAll(sync, 'canceled'), await runWithAll(other, 'finished')];
     await deleteSync(store.db, world.entity.id, sync.id);
     await deleteOldSyncRuns(store.db);
-    expect(await rowsOf(gone)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(await rowsOf(gone)).toEqual([0, 0, 0, 0, 0, 0, 0]);
     expect(await rowsOf(left)).toEqual(WHOLE);
     expect([await isThere(sync), await isThere(other)]).toEqual([false, true]);
   });
@@ -121,7 +126,7 @@ describe('the sweep deletes', () => {
     expect([await rowsOf(run), await isThere(sync)]).toEqual([[1, 1, 2, 1, 1, 0], true]);
     await store.db.query(`UPDATE sync_runs SET state = 'canceled', ended_at = now() WHERE id = $1`, [run.id]);
     await deleteOldSyncRuns(store.db);
-    expect([await rowsOf(run), await isThere(sync)]).toEqual([[0, 0, 0, 0, 0, 0], false]);
+    expect([await rowsOf(run), await isThere(sync)]).toEqual([[0, 0, 0, 0, 0, 0, 0], false]);
   });
 
   it('more of them than one look takes, a look at a time', async () => {

@@ -8,6 +8,7 @@ import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { countErrorsSettled, insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
+import { insertRequests, listRequests } from '../../../store/syncs/sync-requests.ts';
 import { insertLogLines, listLogLines } from '../../../store/syncs/sync-log.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import { upsertRecords } from '../../../store/syncs/sync-records.ts';
@@ -154,6 +155,25 @@ describe('of somebody who is erased a sync loses', () => {
     expect([await erase('sync_log', user(ONE)), await erase('sync_log', user('erased'))]).toEqual([1, 1]);
     const lines = await listLogLines(store.db, world.entity.id, run.id);
     expect(lines.map(({ line }) => line)).toEqual(['erased', 'erased', `${ONE}x`, `1 of ${OTHER}`]);
+  });
+
+  it('the paths of requests, which are kept decoded; the last 1,000 of a run stay', async () => {
+    const run = await storedRun(store.db, sync, { state: 'finished' });
+    const request = { sentAt: new Date(), method: 'GET', status: 200, milliseconds: 3 };
+    const paths = [...Array.from({ length: 999 }, () => '/list'), `/people/${encodeURIComponent(ONE)}`];
+    for (const some of [['/first', '/second'], paths])
+      await insertRequests(
+        store,
+        world.entity.id,
+        run.id,
+        some.map((path) => ({ ...request, path })),
+      );
+    const { rows } = await store.db.query('SELECT requests FROM sync_runs WHERE id = $1', [run.id]);
+    expect(rows).toEqual([{ requests: 1_002 }]);
+    expect((await listRequests(store.db, world.entity.id, run.id)).length).toBe(1_000);
+    expect(await erase('sync_requests', user(ONE))).toBe(1);
+    const kept = await listRequests(store.db, world.entity.id, run.id);
+    expect([kept[0]!.path, kept.at(-1)!.path, kept.length]).toEqual(['erased', '/list', 1_000]);
   });
 
   it.each(['o"ne\\il', 'caf\u00e9 7', 'a/b@c'])(

@@ -95,6 +95,13 @@ describe('a sync to a webhook', () => {
       removed: 1,
       removal: { state: 'done' },
     });
+    const path = `/api/syncs/${sync}/runs/${second.identifier}`;
+    expect(await ask<{ requests: number }>(stack.app, world, 'GET', path)).toMatchObject({ requests: 2 });
+    const { requests } = await ask<{ requests: object[] }>(stack.app, world, 'GET', `${path}/requests`);
+    expect(requests).toMatchObject([
+      { method: 'POST', path: '/sent', status: 200 },
+      { method: 'POST', path: '/sent', status: 200 },
+    ]);
     expect(received.slice(1)).toMatchObject([
       { removal: false, records: [{ id: 3, plan: 'iron' }, { id: 7 }] },
       { removal: true, records: [{ id: 20 }] },

@@ -1,11 +1,11 @@
 /** Looks at a run that are written into the audit log: its log, and the sample of a dry run. */
-import { type SampledRecord, stringify } from '../../../api/client.ts';
+import { type SampledRecord, stringify, type SyncRequest } from '../../../api/client.ts';
 import type { Tone } from '../../parts/balance.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { Empty, Shown } from '../../parts/panel.tsx';
 import { PersonLink } from '../../parts/person-link.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
-import { Count, instantText } from '../../parts/values.tsx';
+import { Count, durationText, instantText, When } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
 import { useSettings } from '../../session/settings.ts';
 
@@ -32,6 +32,34 @@ export function RunLog({ params }: { params: RunParams }) {
           </div>
         )
       }
+    </Shown>
+  );
+}
+
+const REQUEST_COLUMNS: readonly Column<SyncRequest>[] = [
+  { title: 'Sent', cell: ({ sent_at: at }) => <When at={at} /> },
+  { title: 'Request', cell: ({ method, path }) => <code>{`${method} ${path}`}</code> },
+  {
+    title: 'Status',
+    isNumber: true,
+    cell: ({ status }) => status ?? <span className="quiet">no answer</span>,
+  },
+  { title: 'Took', isNumber: true, cell: ({ milliseconds }) => durationText(milliseconds) },
+];
+
+export function RunRequests({ params }: { params: RunParams }) {
+  const result = useRead('listSyncRequests', { params });
+  return (
+    <Shown result={result}>
+      {({ requests }) => (
+        <DataTable
+          caption="The last HTTP requests of the run, newest first"
+          columns={REQUEST_COLUMNS}
+          rows={requests}
+          keyOf={({ sent_at: at, path, milliseconds }) => `${at} ${path} ${milliseconds}`}
+          empty={<Empty says="No request is kept." />}
+        />
+      )}
     </Shown>
   );
 }

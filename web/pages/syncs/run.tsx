@@ -15,7 +15,7 @@ import { Timeline, type TimelineEntry } from '../../parts/timeline.tsx';
 import { bytesText, countText, durationText, When } from '../../parts/values.tsx';
 import { useAction, useRead } from '../../session/calls.ts';
 import { RunErrors } from './run-errors.tsx';
-import { RunLog, RunSample } from './run-looks.tsx';
+import { RunLog, RunRequests, RunSample } from './run-looks.tsx';
 import { causeText, partsOf, RunChip, SchemaChange, stateText, tookMs, toneOf } from './run-words.tsx';
 
 type RunParams = { sync_id: string; run_id: string };
@@ -51,6 +51,13 @@ export function RunPage() {
               <div id="errors">
                 <RunErrors run={shown} params={params} />
               </div>
+              {shown.requests > 0 && (
+                <Panel title="Last requests" end={`${countText(shown.requests)} in all`}>
+                  <Audited operation="listSyncRequests" what="the requests">
+                    {() => <RunRequests params={params} />}
+                  </Audited>
+                </Panel>
+              )}
               <Panel title="Log">
                 <Audited operation="readSyncLog" what="the log">
                   {() => <RunLog params={params} />}
