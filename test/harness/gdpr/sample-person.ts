@@ -234,6 +234,10 @@ async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<vo
   await insertPinnedBatch(tx, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: cursor, items });
   const lines = ['reading', `GET /people?after=${encodeURIComponent(customerId)}`, `${customerId} read`];
   await insertLogLines(tx, world.entity.id, run.id, lines);
+  await tx.query(
+    `INSERT INTO sync_requests (entity_id, run_id, sent_at, method, path, milliseconds) VALUES ($1, $2, now(), 'GET', $3, 1)`,
+    [world.entity.id, run.id, `/people/${customerId}`],
+  );
 }
 
 /** An id that occurs nowhere else. */

@@ -13,6 +13,7 @@ import { insertRequest, updateReply } from '../../../store/core/idempotent-reque
 import { findImport } from '../../../store/imports/imports.ts';
 import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
+import { insertRequests } from '../../../store/syncs/sync-requests.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { basic, type KeyedSampleApp } from '../../server/tracking/sample-tracking.ts';
 import { attributesFilter, insertSampleFunnel, insertSampleSegment } from '../analytics/segments.ts';
@@ -376,6 +377,8 @@ export async function leaveBehind(
     const batch = JSON.stringify({ items: [{ source: record, record: null, sent: 0 }], records: [record] });
     await insertBatch(tx, entityId, outgoing.id, { identifier: `${outgoing.identifier}-1000`, batch });
   });
+  const request = { sentAt: new Date(), method: 'GET', path: `/people/${encodeURIComponent(userId)}` };
+  await insertRequests(store, entityId, outgoing.id, [{ ...request, status: 200, milliseconds: 1 }]);
 }
 
 /** A reply that is kept for a repeat, and a mail, both of which quote somebody. */

@@ -68,7 +68,13 @@ describe('a database of an older Millrace', () => {
     const db = await databaseOf('7730069f');
     const before = await rowsOf(db);
     expect((await migrate(db)).applied).toEqual(['take-over.sql', ...SINCE]);
-    expect(await rowsOf(db)).toEqual(before);
+    const after = await rowsOf(db);
+    // New tables are empty, and new columns are the last ones.
+    for (const [table, rows] of before) {
+      const kept = after.get(table)!.map((row, index) => row.slice(0, rows[index]!.length - 1));
+      expect({ table, rows: kept }).toEqual({ table, rows: rows.map((row) => row.slice(0, -1)) });
+    }
+    for (const [table, rows] of after) if (!before.has(table)) expect({ table, rows }).toEqual({ table, rows: [] });
     expect(await describeSchema(db)).toEqual(await describeSchema((await testStore()).db));
     expect(await migrate(db)).toEqual({ version: files.length, applied: [] });
   });

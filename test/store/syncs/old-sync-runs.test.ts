@@ -123,7 +123,7 @@ describe('the sweep deletes', () => {
     const run = await runWithAll(sync, 'running');
     await deleteSync(store.db, world.entity.id, sync.id);
     await deleteOldSyncRuns(store.db);
-    expect([await rowsOf(run), await isThere(sync)]).toEqual([[1, 1, 2, 1, 1, 0], true]);
+    expect([await rowsOf(run), await isThere(sync)]).toEqual([[1, 1, 2, 1, 1, 1, 0], true]);
     await store.db.query(`UPDATE sync_runs SET state = 'canceled', ended_at = now() WHERE id = $1`, [run.id]);
     await deleteOldSyncRuns(store.db);
     expect([await rowsOf(run), await isThere(sync)]).toEqual([[0, 0, 0, 0, 0, 0, 0], false]);
