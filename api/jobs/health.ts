@@ -40,25 +40,28 @@ export const checkReadiness = operation({
   result: z.object({ ready: z.boolean(), parts: z.array(HealthPart) }),
 });
 
+export const System = z
+  .object({
+    version: z.string().describe('Version of Millrace'),
+    ready: z.boolean().describe('True: all parts are ready'),
+    parts: z.array(
+      z
+        .object({
+          ...part,
+          reason: z.string().nullable().describe('Why it is not ready'),
+          version: z.string().nullable().describe('Version of Postgres and of Temporal; null for other parts'),
+        })
+        .meta({ id: 'SystemPart' }),
+    ),
+  })
+  .meta({ id: 'System' });
+export type System = z.output<typeof System>;
+
 export const viewSystem = operation({
   id: 'viewSystem',
   ...SHARED,
   path: '/api/system',
   summary: 'View the parts of the service, whether each is ready, and their versions',
   role: 'superadmin',
-  result: z
-    .object({
-      version: z.string().describe('Version of Millrace'),
-      ready: z.boolean().describe('True: all parts are ready'),
-      parts: z.array(
-        z
-          .object({
-            ...part,
-            reason: z.string().nullable().describe('Why it is not ready'),
-            version: z.string().nullable().describe('Version of Postgres and of Temporal; null for other parts'),
-          })
-          .meta({ id: 'SystemPart' }),
-      ),
-    })
-    .meta({ id: 'System' }),
+  result: System,
 });

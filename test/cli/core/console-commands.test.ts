@@ -18,6 +18,7 @@ const ELSEWHERE: Record<string, { command: string } | { because: string }> = {
   viewSync: { command: 'syncs view' },
   viewSyncRun: { command: 'syncs status' },
   listSigningKeys: { command: 'verify' },
+  viewSystem: { command: 'health' },
 };
 
 const operations = CALLED_OPERATIONS.map(({ id }) => id);

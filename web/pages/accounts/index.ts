@@ -37,6 +37,14 @@ export const accountPages = [
     load: () => import('./entities.tsx').then(({ Entities }) => Entities),
   }),
   page({
+    path: '/admin/system',
+    title: 'System',
+    question: 'Is the service well?',
+    needs: ['viewSystem'],
+    menu: { group: 'Admin', icon: 'pulse' },
+    load: () => import('./system.tsx').then(({ System }) => System),
+  }),
+  page({
     path: '/me',
     title: 'You',
     question: 'How do I see the console, and how do I log in?',
