@@ -384,7 +384,7 @@ async function* batchesOf(
   yield* source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor, fields }, scope.context);
 }
 
-/** Stores the fields before they are read. If the mapping has changed within the run, its records share some of them. */
+/** Stores the fields before they are read. If the mapping changes within the run, its records share some of them. */
 async function noteFieldsRead({ db }: Dependencies, { run, key }: SyncJob, fields: string[] | null): Promise<void> {
   const common = run.progress.batchesTaken === 0 ? fields : commonOf(run.fieldsRead, fields);
   if (isDeepStrictEqual(common, run.fieldsRead)) return;

@@ -36,7 +36,10 @@ export type GuardedRequest = {
   advice?: string;
   /** Called once a connection stands, before any part of the request is sent. */
   onSending?: (() => void) | undefined;
-  /** Statuses beyond 2xx whose answers are returned instead of refused, with at most MAX_ERROR_BYTES of a body that can be read again. */
+  /**
+   * Statuses beyond 2xx whose answers are returned instead of refused, with at most MAX_ERROR_BYTES of the body, which
+   * can be read again and again.
+   */
   answers?: readonly number[];
 };
 

@@ -7,7 +7,7 @@ import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
 
 /** Maximum number of requests that a run keeps, and of characters in a path. */
-export const KEPT_REQUESTS = 1_000;
+const KEPT_REQUESTS = 1_000;
 const PATH_CHARS = 500;
 
 export type SyncRequest = Row<'sync_requests', 'sentAt' | 'method' | 'path' | 'status' | 'milliseconds'>;

@@ -14,7 +14,7 @@ export type Page = {
   question: string;
   /** Operations without which it shows nothing: their rights are the page's. */
   needs: readonly OperationName[];
-  /** Rights of which one is enough to be shown something. */
+  /** Rights; one of them is enough to be shown something. */
   anyOf?: readonly Right[];
   /** Its place in the menu. */
   menu?: { group: (typeof MENU)[number]; icon: IconName };

@@ -56,10 +56,13 @@ function curlOf(
   return [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$MILLRACE_URL${address}"`,
     `-H "Authorization: Token $MILLRACE_TOKEN"`,
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body)}'`]),
-    ...Object.entries(form).map(([field, value]) => `-F '${field}=${value}'`),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
+    ...Object.entries(form).map(([field, value]) => `-F ${quoted(`${field}=${value}`)}`),
   ].join(' \\\n  ');
 }
+
+/** Returns a text as one word of a shell. */
+const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 export function CopyButton({ text }: { text: string }) {
   const [isCopied, copy] = useCopy(text);

@@ -1,4 +1,4 @@
-/** Finds one person by an id or a value, and shows the person that the fragment names. There is no list of everybody. */
+/** Finds one person by an id or a value, and shows the person that the fragment names. There is no list of people. */
 import { Link, useLocation } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { FoundPerson } from '../../../api/client.ts';
