@@ -32,8 +32,8 @@ export function fieldsUsed({ customer, fields, otherFields }: Mapping): string[]
 }
 
 /**
- * Returns why records that a run has kept cannot be mapped: it read `fieldsRead` (null: all fields), and the mapping uses
- * others by now. Null if they can.
+ * Returns why records that a run has kept cannot be mapped: it read `fieldsRead` (null: all fields), and the mapping
+ * uses others by now. Null if they can.
  */
 export function sayNotRead(mapping: Mapping, fieldsRead: readonly string[] | null): string | null {
   if (fieldsRead === null) return null;
