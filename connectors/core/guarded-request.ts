@@ -77,8 +77,8 @@ export function keptConnections(
       const known = pools.get(url.origin);
       if (known) return known;
       const connect = guardedConnector(url, allow, lookup, connectMs);
-      const connections = MAX_CONNECTIONS;
-      const pool = new Pool(url.origin, { connect, connections, headersTimeout: headersMs, bodyTimeout: idleMs });
+      const timeouts = { headersTimeout: headersMs, bodyTimeout: idleMs };
+      const pool = new Pool(url.origin, { connect, connections: MAX_CONNECTIONS, ...timeouts });
       pools.set(url.origin, pool);
       return pool;
     },
