@@ -8,15 +8,13 @@ import { router } from './router.tsx';
 import { queries, SessionGate } from './session/session.tsx';
 import { applyTheme } from './session/settings.ts';
 
+/** A piece that is missing so soon after the start is missing in this build, too: another load would not bring it. */
+const JUST_LOADED_MS = 10_000;
+const loadedAt = performance.now();
+
 // A page of an older build may ask for a piece that is gone: the shell of the new build knows its own.
-window.addEventListener('vite:preloadError', (event) => {
-  event.preventDefault();
-  if (
-    !performance
-      .getEntriesByType('navigation')
-      .some((entry) => (entry as PerformanceNavigationTiming).type === 'reload')
-  )
-    location.reload();
+window.addEventListener('vite:preloadError', () => {
+  if (performance.now() - loadedAt > JUST_LOADED_MS) location.reload();
 });
 
 applyTheme();

@@ -29,6 +29,7 @@ export const router = createRouter({
   scrollRestoration: true,
   // A look that is audited begins with a press, never with a pointer above a link.
   defaultPreload: false,
+  defaultErrorComponent: BrokenPage,
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const pairs = Object.entries(search).filter(([, value]) => value !== undefined && value !== '');
@@ -47,6 +48,21 @@ function Allowed({ shown, Loaded }: { shown: Page; Loaded: React.ComponentType }
   const path: string | undefined = useRouterState().matches.at(-1)?.pathname;
   const missing = missingForPage(shown);
   return missing.length > 0 ? <NoRight title={shown.title} missing={missing} /> : <Loaded key={path} />;
+}
+
+/** Stands for a page whose code did not come, or that broke off. */
+function BrokenPage() {
+  return (
+    <>
+      <h1>The page cannot be shown</h1>
+      <p className="second">A part of it did not come, or is wrong. What was sent before stays sent.</p>
+      <p>
+        <button type="button" className="btn main" onClick={() => location.reload()}>
+          Load it again
+        </button>
+      </p>
+    </>
+  );
 }
 
 function UnknownPage() {

@@ -1,4 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { RIGHTS } from '../../domain/accounts/rights.ts';
+import { insertMembership } from '../../store/accounts/users.ts';
+import { httpSource } from '../harness/core/http-source.ts';
+import { makeWorld } from '../harness/core/world.ts';
 import { builtConsole, isTooWide, logIn, makePerson, useBrowser, violationsOf } from '../harness/console/console.ts';
 import { testServer } from '../server/http/test-server.ts';
 import { useServer } from '../server/http/use-server.ts';
@@ -10,6 +14,11 @@ beforeAll(async () => {
   const served = await testServer(store, { console: await builtConsole() });
   browser.at(await served.app.listen({ port: 0, host: '127.0.0.1' }));
 });
+
+async function sorsNamed(name: string): Promise<number> {
+  const { rowCount } = await store.db.query('SELECT FROM systems_of_records WHERE name = $1', [name]);
+  return rowCount!;
+}
 
 describe.skipIf(browser.open === null)('a session in a browser', () => {
   const open = browser.open!;
@@ -24,7 +33,8 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     const other = await open({ context: tab.context });
     await other.page.goto('/console/');
     await other.page.getByRole('heading', { name: 'Home' }).waitFor();
-    expect(await other.page.evaluate<number[]>('[localStorage.length, sessionStorage.length]')).toEqual([0, 0]);
+    const kept = '[localStorage.length, sessionStorage.length, (await indexedDB.databases()).length]';
+    expect(await other.page.evaluate<number[]>(`(async () => ${kept})()`)).toEqual([0, 0, 0]);
     expect(await violationsOf(other.page)).toEqual([]);
     await other.page.getByRole('button', { name: email }).click();
     await other.page.getByRole('button', { name: 'Log out' }).click();
@@ -59,6 +69,105 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     await tab.page.getByRole('button', { name: 'Log out' }).click();
     await tab.page.getByLabel('E-mail').waitFor();
     expect(tab.faults).toEqual([]);
+  });
+
+  test('warns two minutes before it ends for want of use, is extended by one key, and ends in all tabs', async () => {
+    const { email, id } = await makePerson(store, world);
+    const tab = await open();
+    await tab.page.clock.install();
+    await logIn(tab, email);
+    const other = await open({ context: tab.context });
+    await other.page.goto('/console/imports');
+    await other.page.getByRole('heading', { name: 'Imports', exact: true }).waitFor();
+    /** Sets when the session ends, as if it had not been used. */
+    const endIn = (time: string) =>
+      store.db.query(
+        `UPDATE tokens SET used_at = now() - interval '29 minutes', expires_at = now() + $2::interval WHERE user_id = $1`,
+        [id, time],
+      );
+    const usedFor = async () => {
+      const { rows } = await store.db.query<{ minutes: number }>(
+        'SELECT round(extract(epoch FROM expires_at - now()) / 60)::integer AS minutes FROM tokens WHERE user_id = $1',
+        [id],
+      );
+      return rows[0]!.minutes;
+    };
+    await endIn('100 seconds');
+    await tab.page.clock.fastForward(30_000);
+    await tab.page.getByRole('dialog', { name: 'Are you still here?' }).waitFor();
+    expect(await violationsOf(tab.page)).toEqual([]);
+    // The page asked when it ends, and that was no use.
+    expect(await usedFor()).toBeLessThan(3);
+    await tab.page.keyboard.press('Enter');
+    await tab.page.getByRole('dialog').waitFor({ state: 'hidden' });
+    expect(await usedFor()).toBe(30);
+    await endIn('-1 second');
+    await tab.page.clock.fastForward(30_000);
+    for (const { page } of [tab, other]) {
+      await page.getByText('The session has ended').waitFor();
+      expect(await page.getByRole('navigation', { name: 'Menu' }).count()).toBe(0);
+    }
+    expect([...tab.faults, ...other.faults]).toEqual([]);
+  });
+
+  test('acts in one entity: a tab of another says so, and sends nothing', async () => {
+    const { email, id } = await makePerson(store, world);
+    const second = await makeWorld(store);
+    await insertMembership(store.db, { userId: id, entityId: second.entity.id, rights: [...RIGHTS], admin: true });
+    const tab = await open();
+    await logIn(tab, email, '/console/sors');
+    await tab.page.getByLabel('Name', { exact: true }).fill('Of the first entity');
+    const other = await open({ context: tab.context });
+    await other.page.goto('/console/');
+    await other.page.getByLabel('Entity').selectOption({ label: second.entity.name });
+    await other.page.getByRole('main').getByText(second.entity.name).waitFor();
+    await tab.page.getByRole('button', { name: 'Create' }).click();
+    await tab.page.getByRole('heading', { name: 'Another tab has switched the entity' }).waitFor();
+    expect(await sorsNamed('Of the first entity')).toBe(0);
+    expect(await violationsOf(tab.page)).toEqual([]);
+    expect([...tab.faults, ...other.faults]).toEqual([]);
+  });
+
+  test('counts for nothing that another origin sends, by form or by script', async () => {
+    const { email } = await makePerson(store, world);
+    const tab = await open();
+    await logIn(tab, email);
+    const target = new URL('/api/system_of_records', tab.page.url()).href;
+    const evil = await httpSource();
+    const page = evil.serve('/evil', (_, response) => {
+      response.setHeader('content-type', 'text/html').end(`<!doctype html><title>Evil</title>
+        <form method="post" action="${target}" enctype="text/plain"><input name='{"name":"Foreign","x":"' value='"}'></form>`);
+    });
+    await tab.page.goto(page);
+    // Its answer is kept from the other origin, whatever it is.
+    await tab.page.evaluate(
+      `fetch(${JSON.stringify(target)}, { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"name":"Foreign"}' }).catch(() => {})`,
+    );
+    const answered = tab.page.waitForResponse(target);
+    await tab.page.evaluate('document.forms[0].submit()');
+    expect((await answered).status()).toBe(401);
+    expect(await sorsNamed('Foreign')).toBe(0);
+  });
+
+  test('goes on in an open tab after a new build by one reload, and by no second one', async () => {
+    const { email } = await makePerson(store, world);
+    const tab = await open();
+    await tab.page.clock.install();
+    await logIn(tab, email);
+    let loads = 0;
+    tab.page.on('framenavigated', (frame) => {
+      if (frame === tab.page.mainFrame() && frame.url().includes('/admin/tokens')) loads += 1;
+    });
+    await tab.page.route('**/assets/tokens-*.js', (route) => route.fulfill({ status: 404, body: '' }));
+    await tab.page.clock.fastForward(60_000);
+    await tab.page.getByRole('link', { name: 'Tokens' }).click();
+    await tab.page.waitForEvent('load');
+    await tab.page.getByRole('heading', { name: 'The page cannot be shown' }).waitFor();
+    await tab.page.unroute('**/assets/tokens-*.js');
+    await tab.page.getByRole('button', { name: 'Load it again' }).click();
+    await tab.page.getByRole('heading', { name: 'Tokens', exact: true }).waitFor();
+    // The click, the reload by itself, and that by the button.
+    expect(loads).toBe(3);
   });
 
   test('is shown at 320 pixels, in the dark, and by keys alone', async () => {
