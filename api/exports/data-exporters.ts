@@ -19,6 +19,7 @@ import {
   stored,
   text,
   textArray,
+  ofRevision,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { alertConnections } from '../syncs/connections.ts';
@@ -160,7 +161,11 @@ const others = {
 export const NewDataExporter = z.object({ ...required, ...others }).meta({ id: 'NewDataExporter' });
 export type NewDataExporter = z.output<typeof NewDataExporter>;
 
-export const DataExporterChange = z.object(required).partial().extend(others).meta({ id: 'DataExporterChange' });
+export const DataExporterChange = z
+  .object(required)
+  .partial()
+  .extend({ ...others, revision: ofRevision })
+  .meta({ id: 'DataExporterChange' });
 export type DataExporterChange = z.output<typeof DataExporterChange>;
 
 const instant = z.iso.datetime().nullable();
@@ -210,6 +215,7 @@ export type Export = z.output<typeof Export>;
 
 /** An exporter without its secrets. */
 export const DataExporter = ListedDataExporter.extend({
+  revision: z.int().describe('Increases with each change'),
   exports: z
     .record(z.string(), z.array(Export))
     .describe('Exports of the last 31 days; each key is the end of a window, in seconds since the epoch'),

@@ -22,6 +22,7 @@ import {
 import { cancelExportRunsOf } from '../../store/exports/export-runs.ts';
 import { findDeletionKey } from '../../store/gdpr/export-deletions.ts';
 import { audit } from '../http/audit.ts';
+import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { type Route, route } from '../http/route.ts';
 import { followExporterSoon } from '../jobs/start-soon.ts';
 import { requireAlertConnections } from '../syncs/connection-record.ts';
@@ -91,6 +92,7 @@ const changeExporter = route(api.updateDataExporter, async ({ params: { exporter
   const after = await write(deps.db, async (tx) => {
     const before = await storedExporter(tx, deps, entityId, exporter_id, lockExporter);
     if (tried !== null) refuseChangedMeanwhile(before, tried);
+    refuseOlderRevision('data exporter', before, body.revision);
     const definition = await readExporter(tx, entityId, body, before);
     await requireAlertConnections(tx, entityId, definition.notifyConnections, 'notify_connections');
     const changed = changedMembers(before, definition);

@@ -101,6 +101,7 @@ function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<nu
 
 function showSettings(exporter: DataExporter) {
   return {
+    revision: exporter.revision,
     server_side_encryption: exporter.serverSideEncryption,
     kms_key_id: exporter.kmsKeyId,
     content_md5: exporter.contentMd5,

@@ -23,6 +23,7 @@ const BOUNDED_OTHERWISE: Record<string, string> = {
   'createApiKey.api_key, updateApiKey.api_key': 'has the length of a key: apiKeyError',
   'createDataExporter.encryption_type, updateDataExporter.encryption_type': 'is one of ENCRYPTION_TYPES',
   'createDataExporter.export_since, updateDataExporter.export_since': 'is a date, and stored as one',
+  'countPersonDays.until': 'is a date, and stored nowhere',
   'addSegmentPeople.ids, removeSegmentPeople.ids': 'ids of people: a row each, and too long ones are refused',
   'requestAccess.users, requestDeletion.users, readmitPeople.users, readmitPeople.devices, testCampaign.users':
     'ids of people: a row each',

@@ -90,6 +90,7 @@ describe('a data exporter', () => {
       server_side_encryption: 'aws:kms',
       kms_key_id: 'alias/exports',
       content_md5: true,
+      revision: 1,
       created_by: { id: world.user.id, uid: world.user.uid },
       created_at: expect.stringMatching(/^\S+:\d\dZ$/) as string,
       updated_at: expect.stringMatching(/^\S+:\d\dZ$/) as string,
@@ -388,6 +389,7 @@ describe('a change', () => {
       ...shown,
       include_headers: false,
       subfolder: '',
+      revision: 2,
       updated_at: expect.any(String) as string,
     });
     expect(await view(id)).toMatchObject({ aws_access_key_id, aws_secret_access_key, encryption_key, deletion_key });

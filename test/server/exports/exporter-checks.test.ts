@@ -62,7 +62,18 @@ describe('a data exporter is activated', () => {
     // Temporal may know its next run by now.
     const next_run_at = expect.toSatisfy((at) => at === null || Date.parse(at as string) > Date.now()) as string;
     const activated = resultOf(await put(`${id}/activate`));
-    expect(activated).toEqual({ ...shown, active: true, next_run_at, updated_at: expect.any(String) as string });
+    expect(activated).toEqual({
+      ...shown,
+      active: true,
+      revision: 2,
+      next_run_at,
+      updated_at: expect.any(String) as string,
+    });
+    const older = await ask(`/${id}`, { method: 'PUT', body: { name: 'Late', revision: 1 } });
+    expect(older).toMatchObject({
+      status: 409,
+      body: { error_message: expect.stringContaining('revision 2') as string },
+    });
     expect([aws_access_key_id, aws_secret_access_key, encryption_key]).toEqual([
       reachable.aws_access_key_id,
       reachable.aws_secret_access_key,

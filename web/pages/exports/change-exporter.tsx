@@ -17,7 +17,7 @@ export function ChangeExporter({ exporter, onClose }: { exporter: ViewedDataExpo
   const hasKey = exporter.type === 'aws_secret_key';
   const send = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const body = bodyOf(event.currentTarget);
+    const body = { ...bodyOf(event.currentTarget), revision: exporter.revision };
     change.mutate({ params: { exporter_id: exporter.identifier }, body });
   };
   return (
