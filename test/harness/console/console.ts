@@ -63,7 +63,7 @@ async function openTab(
       reducedMotion: 'reduce',
     }));
   const page = await within.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   page.on('console', (message) => {
