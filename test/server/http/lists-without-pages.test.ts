@@ -28,6 +28,7 @@ const BOUNDED = {
   listRecipients: '20 MiB a wallet',
   listPurposes: '20 MiB a wallet',
   listLiveCalls: '100 calls',
+  listSyncRequests: '1,000 of one run, of at most 500 characters',
   listInappMessages: '100 messages of about 1 MiB together',
   listStreams: 'what a connector finds in its service',
   listLatestGdprRequests: 'MAX_POLLED',
