@@ -8,6 +8,7 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import type { ConnectorContext } from './contract.ts';
 import type { GuardedAnswer } from './guarded-fetch.ts';
 import { errorJson } from './json-requests.ts';
+import { KeptValues } from './kept-values.ts';
 import { refusalOfAnswer, sourceRefusal } from './source-refusal.ts';
 
 /** How long before its end a token is renewed; one that is short-lived, after half of its time. */
@@ -116,17 +117,12 @@ export function refuseRotation(given: string, { refresh_token: got }: Granted, h
 const MAX_KEPT = 1_000;
 const KEPT_MS = 3_600_000;
 
-const kept = new Map<string, { token: KeptToken<TokenContext>; usedAt: number }>();
+const kept = new KeptValues<KeptToken<TokenContext>>(MAX_KEPT, KEPT_MS);
 
 /** Returns the token of these credentials, shared by all requests of this process. `of`: connector and credentials. */
 function tokenOf(of: readonly string[], grant: () => Promise<Grant>): KeptToken<TokenContext> {
-  const now = performance.now();
   const name = createHash('sha256').update(JSON.stringify(of)).digest('base64');
-  for (const [other, { usedAt }] of kept) if (now - usedAt > KEPT_MS || kept.size > MAX_KEPT) kept.delete(other);
-  const token = kept.get(name)?.token ?? new KeptToken<TokenContext>(askOnce(grant), isFinal);
-  kept.delete(name);
-  kept.set(name, { token, usedAt: now });
-  return token;
+  return kept.of(name, () => new KeptToken<TokenContext>(askOnce(grant), isFinal));
 }
 
 const isFinal = (error: unknown) => error instanceof Refusal && error.status === 'source_refused';

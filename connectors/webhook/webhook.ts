@@ -19,6 +19,7 @@ import {
 } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { jsonAnswer, postForAnswer } from '../core/json-requests.ts';
+import { KeptValues } from '../core/kept-values.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -45,7 +46,7 @@ async function* writeWebhook(
   context: ConnectorContext,
 ): AsyncGenerator<WriteOutcome[]> {
   const { batchId, stream, isRemoval, answered, sending = () => undefined } = writing;
-  const pace = paceOf(settings.url);
+  const pace = paces.of(settings.url, () => new Pace());
   let from = answered;
   sending(answered);
   for (const [ordinal, { records, ordinals }] of partsOf(writing, settings.batch_records).entries()) {
@@ -195,17 +196,8 @@ function shortWait(error: unknown): number | null {
 const MAX_KEPT = 1_000;
 const KEPT_MS = 10 * 60_000;
 
-const kept = new Map<string, { pace: Pace; usedAt: number }>();
-
-/** Returns the pace of the receiver at an address, shared by all requests of this process. */
-function paceOf(url: string): Pace {
-  const now = performance.now();
-  for (const [other, { usedAt }] of kept) if (now - usedAt > KEPT_MS || kept.size > MAX_KEPT) kept.delete(other);
-  const pace = kept.get(url)?.pace ?? new Pace();
-  kept.delete(url);
-  kept.set(url, { pace, usedAt: now });
-  return pace;
-}
+/** The paces of receivers by their addresses, shared by all requests of this process. */
+const paces = new KeptValues<Pace>(MAX_KEPT, KEPT_MS);
 
 const check = (settings: WebhookTarget, context: ConnectorContext) => {
   const batchId = `check-${randomUUID()}`;
