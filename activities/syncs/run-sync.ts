@@ -55,7 +55,7 @@ function secretsOf(ends: SyncEnds | null) {
 /** Opens the scope of a step: it ends with the step or its process, and writes the run's log every second. */
 async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
   const log = await openLog(deps, run);
-  const requests = openRequests(deps, run);
+  const requests = openNotes<NotedRequest>((some) => insertRequests(deps, run.entityId, run.id, some));
   const writeNotes = async () => {
     await Promise.all([log.write(), requests.write()]);
   };
@@ -82,35 +82,30 @@ async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEn
   };
 }
 
-/** Drops lines that could not be written: a run does not fail because of its log. */
-async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
-  let room = LOG_LINES - (await countLogLines(db, entityId, id));
-  let lines: string[] = [];
+/** Collects notes for a run's scope to write. Drops those that could not be: a run does not fail because of them. */
+function openNotes<T>(insert: (notes: T[]) => Promise<void>) {
+  let notes: T[] = [];
   return {
-    add(line: string): void {
-      if (room > 1) lines.push(line);
-      if (room === 1) lines.push(`(a run keeps ${LOG_LINES} lines; what follows is left out)`);
-      room -= 1;
+    add(note: T): void {
+      notes.push(note);
     },
     async write(): Promise<void> {
-      const some = lines;
-      lines = [];
-      if (some.length > 0) await insertRedactedLogLines({ db, secrets }, entityId, id, some).catch(() => {});
+      const some = notes;
+      notes = [];
+      if (some.length > 0) await insert(some).catch(() => {});
     },
   };
 }
 
-/** Drops requests that could not be written, as the log does its lines. */
-function openRequests({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
-  let requests: NotedRequest[] = [];
+async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
+  let room = LOG_LINES - (await countLogLines(db, entityId, id));
+  const lines = openNotes<string>((some) => insertRedactedLogLines({ db, secrets }, entityId, id, some));
   return {
-    add(request: NotedRequest): void {
-      requests.push(request);
-    },
-    async write(): Promise<void> {
-      const some = requests;
-      requests = [];
-      if (some.length > 0) await insertRequests({ db, secrets }, entityId, id, some).catch(() => {});
+    ...lines,
+    add(line: string): void {
+      if (room > 1) lines.add(line);
+      if (room === 1) lines.add(`(a run keeps ${LOG_LINES} lines; what follows is left out)`);
+      room -= 1;
     },
   };
 }
