@@ -1,4 +1,5 @@
-/** Numbers of one kind as bars from left to right, with the same as a table. */
+/** Numbers as bars from left to right, of one kind or of several that are stacked, with the same as a table. */
+import type { ReactNode } from 'react';
 import type { Tone } from './balance.tsx';
 import { countText } from './values.tsx';
 
@@ -12,44 +13,27 @@ const LEAST = 2;
 export function Bars({ what, of, bars }: { what: string; of: string; bars: readonly Bar[] }) {
   const most = Math.max(...bars.map(({ value }) => value), 1);
   const step = WIDTH / Math.max(bars.length, 1);
-  const total = bars.reduce((sum, { value }) => sum + value, 0);
+  const drawing = bars.map(({ label, value, tone, note }, index) => {
+    const height = heightOf(value, most);
+    return (
+      <g key={label}>
+        <title>{`${label}: ${countText(value)} ${what}${note === undefined ? '' : `, ${note}`}`}</title>
+        <rect x={index * step} y="0" width={step} height={HEIGHT} fill="transparent" />
+        <rect
+          className={`f-${tone}`}
+          x={index * step + step * 0.1}
+          y={HEIGHT - height}
+          width={step * 0.8}
+          height={height}
+        />
+      </g>
+    );
+  });
+  const total = sum(bars.map(({ value }) => value));
   return (
-    <figure className="bars">
-      <p className="small quiet ends">
-        <span>{countText(most)}</span>
-        <span>
-          {countText(total)} {what} in all
-        </span>
-      </p>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${what} per ${of}, at most ${countText(most)}`}
-      >
-        {bars.map(({ label, value, tone, note }, index) => {
-          const height = value === 0 ? 0 : Math.max(LEAST, (HEIGHT * value) / most);
-          return (
-            <g key={label}>
-              <title>{`${label}: ${countText(value)} ${what}${note === undefined ? '' : `, ${note}`}`}</title>
-              <rect x={index * step} y="0" width={step} height={HEIGHT} fill="transparent" />
-              <rect
-                className={`f-${tone}`}
-                x={index * step + step * 0.1}
-                y={HEIGHT - height}
-                width={step * 0.8}
-                height={height}
-              />
-            </g>
-          );
-        })}
-      </svg>
-      <p className="small quiet ends">
-        <span>{bars[0]?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
-      </p>
+    <BarFigure what={what} of={of} labels={bars.map(({ label }) => label)} most={most} total={total} drawing={drawing}>
       <BarTable what={what} of={of} bars={bars} />
-    </figure>
+    </BarFigure>
   );
 }
 
@@ -79,4 +63,148 @@ function BarTable({ what, of, bars }: { what: string; of: string; bars: readonly
       </table>
     </details>
   );
+}
+
+type Kind = { label: string; tone: Tone };
+/** A bar; `counts` has a number for each kind, in their order. */
+type Stack = { label: string; counts: readonly number[] };
+type Stacks = { what: string; of: string; kinds: readonly Kind[]; stacks: readonly Stack[] };
+
+export function StackedBars({ what, of, kinds, stacks }: Stacks) {
+  const most = Math.max(1, ...stacks.map(({ counts }) => sum(counts)));
+  const step = WIDTH / Math.max(stacks.length, 1);
+  const drawing = stacks.map(({ label, counts }, index) => {
+    const parts = stacked(
+      counts.map((count) => heightOf(count, most)),
+      HEIGHT,
+    );
+    return (
+      <g key={label}>
+        <title>{`${label}: ${kinds.map((kind, at) => `${countText(counts[at]!)} ${kind.label}`).join(', ')}`}</title>
+        <rect x={index * step} y="0" width={step} height={HEIGHT} fill="transparent" />
+        {parts.map(({ y, height }, at) => (
+          <rect
+            key={kinds[at]!.label}
+            className={`f-${kinds[at]!.tone}`}
+            x={index * step + step * 0.15}
+            y={y}
+            width={step * 0.7}
+            height={height}
+          />
+        ))}
+      </g>
+    );
+  });
+  const total = sum(stacks.flatMap(({ counts }) => counts));
+  return (
+    <BarFigure
+      what={what}
+      of={of}
+      labels={stacks.map(({ label }) => label)}
+      most={most}
+      total={total}
+      drawing={drawing}
+      isLow
+    >
+      <p className="legend small second">
+        {kinds.map(({ label, tone }) => (
+          <span key={label} className={`d-${tone}`}>
+            {label}
+          </span>
+        ))}
+      </p>
+      <details>
+        <summary className="small">As a table</summary>
+        <CountTable of={of} columns={kinds.map(({ label }) => label)} rows={stacks} />
+      </details>
+    </BarFigure>
+  );
+}
+
+/** Shows counts as a table: a row for each label, a column for each kind. */
+export function CountTable({ of, columns, rows }: { of: string; columns: readonly string[]; rows: readonly Stack[] }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{of}</th>
+          {columns.map((column) => (
+            <th key={column} scope="col" className="num">
+              {column}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ label, counts }) => (
+          <tr key={label}>
+            <td>{label}</td>
+            {counts.map((count, at) => (
+              <td key={columns[at]} className="num">
+                {countText(count)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function BarFigure({
+  what,
+  of,
+  labels,
+  most,
+  total,
+  drawing,
+  isLow = false,
+  children,
+}: {
+  what: string;
+  of: string;
+  labels: readonly string[];
+  most: number;
+  total: number;
+  drawing: ReactNode;
+  isLow?: boolean;
+  /** Stands below the drawing: the same as a table. */
+  children: ReactNode;
+}) {
+  return (
+    <figure className={isLow ? 'bars low' : 'bars'}>
+      <p className="small quiet ends">
+        <span>{countText(most)}</span>
+        <span>
+          {countText(total)} {what} in all
+        </span>
+      </p>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${what} per ${of}, at most ${countText(most)}`}
+      >
+        {drawing}
+      </svg>
+      <p className="small quiet ends">
+        <span>{labels[0]}</span>
+        <span>{labels.at(-1)}</span>
+      </p>
+      {children}
+    </figure>
+  );
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+
+const heightOf = (value: number, most: number): number => (value === 0 ? 0 : Math.max(LEAST, (HEIGHT * value) / most));
+
+/** Returns the places of parts of these heights, the first one standing at `bottom`. */
+export function stacked(heights: readonly number[], bottom: number): { y: number; height: number }[] {
+  let top = bottom;
+  return heights.map((height) => {
+    top = Math.max(0, top - height);
+    return { y: top, height };
+  });
 }

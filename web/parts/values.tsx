@@ -1,4 +1,5 @@
 /** Values as pages show them: whole numbers, shares, instants in the person's zone, ids that can be copied. */
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { useState } from 'react';
 import { useSettings } from '../session/settings.ts';
 import { Icon } from './icon.tsx';
@@ -28,8 +29,6 @@ export function durationText(ms: number): string {
 }
 
 const twoDigits = (value: number): string => String(Math.floor(value)).padStart(2, '0');
-
-const DAY_MS = 24 * 3_600_000;
 
 /** Shows an instant in the zone of the top line: the time, before today with the day, within a day how long ago. */
 export function When({ at }: { at: string | number | Date | null }) {

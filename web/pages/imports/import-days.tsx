@@ -1,6 +1,6 @@
 /** The rows of imports by day over the last week, and their errors by type. */
+import { CountTable, StackedBars } from '../../parts/bars.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
-import { CountTable, StackedBars } from '../../parts/stacks.tsx';
 import { useRead } from '../../session/calls.ts';
 
 const KINDS = [

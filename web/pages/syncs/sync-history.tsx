@@ -2,6 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Sync, SyncRun } from '../../../api/client.ts';
+import { stacked } from '../../parts/bars.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
 import { Count, countText, durationText, When } from '../../parts/values.tsx';
@@ -189,23 +190,16 @@ function RecordBar({ run: { records, state }, x, most }: { run: SyncRun; x: numb
       </rect>
     );
   }
-  const heights = stack.map(([, count]) => heightOf(count, most));
+  const parts = stacked(
+    stack.map(([, count]) => heightOf(count, most)),
+    HEIGHT,
+  );
   return (
     <g>
       <title>{`${countText(records.read)} read, ${countText(records.failed)} failed`}</title>
-      {stack.map(([tone], index) => {
-        const below = heights.slice(0, index).reduce((sum, each) => sum + each, 0);
-        return (
-          <rect
-            key={tone}
-            className={tone}
-            x={x}
-            width={BAR}
-            y={HEIGHT - below - heights[index]!}
-            height={heights[index]}
-          />
-        );
-      })}
+      {stack.map(([tone], index) => (
+        <rect key={tone} className={tone} x={x} width={BAR} {...parts[index]} />
+      ))}
     </g>
   );
 }
