@@ -2,7 +2,7 @@
 import type { Client, ListedDataExporter } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
-import { nearestOf } from '../core/nearest.ts';
+import { refuseUnknown } from '../core/nearest.ts';
 import { table } from '../core/table.ts';
 
 export const EXPORTER = ['<exporter>', 'its identifier, or its name'] as const;
@@ -24,18 +24,7 @@ export async function findExporter(client: Client, given: string): Promise<Liste
       `${named.length} exporters are called ${given}: give an identifier (${identifiers})`,
     );
   }
-  return (
-    found ??
-    named[0] ??
-    refuse(
-      404,
-      'no_exporter',
-      `There is no exporter ${given}${nearestOf(
-        given,
-        exporters.map(({ name }) => name),
-      )}`,
-    )
-  );
+  return found ?? named[0] ?? refuseUnknown('no_exporter', 'exporter', given, exporters);
 }
 
 export function showExporters(

@@ -6,7 +6,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { sayChange } from '../../domain/syncs/schema-change.ts';
 import type { CommandContext, Run, Terminal } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/ask.ts';
-import { nearestOf } from '../core/nearest.ts';
+import { refuseUnknown } from '../core/nearest.ts';
 import { printable, table } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorCounts, suspiciousIds } from '../imports/error-counts.ts';
@@ -445,17 +445,7 @@ function duration(ms: number): string {
 async function findSync(client: Client, given: string): Promise<Sync> {
   const syncs = await listSyncs(client);
   const found = syncs.find(({ identifier }) => identifier === given) ?? syncs.find(({ name }) => name === given);
-  return (
-    found ??
-    refuse(
-      404,
-      'no_sync',
-      `There is no sync ${given}${nearestOf(
-        given,
-        syncs.map(({ name }) => name),
-      )}`,
-    )
-  );
+  return found ?? refuseUnknown('no_sync', 'sync', given, syncs);
 }
 
 /** Returns the name if it is unique, else the identifier. */

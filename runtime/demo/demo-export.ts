@@ -12,7 +12,7 @@ import { keptSecret } from '../embedded/secret-key.ts';
 import { demoPast } from './demo-past.ts';
 import { millrace, type DemoServer, type DemoSor } from './demo-server.ts';
 import { cut } from './demo-outcome.ts';
-import type { DemoBucket } from './demo-s3.ts';
+import { type DemoBucket, exporterTo } from './demo-s3.ts';
 
 type Say = (text: string) => void;
 type DemoFolders = { bucket: DemoBucket; dataDir: string; databaseUrl: string };
@@ -58,17 +58,11 @@ async function makeExporter(
   const { identifier } = await client.createDataExporter({
     body: {
       name: `Demo export of ${app}`,
-      export_configuration: 'aws_secret_key',
-      endpoint: bucket.endpoint,
-      aws_region: bucket.region,
-      aws_access_key_id: bucket.accessKeyId,
-      aws_secret_access_key: bucket.secretAccessKey,
-      bucket_name: bucket.name,
+      ...exporterTo(bucket),
       subfolder: SUBFOLDER,
       app_ids: [app],
       sor_ids: [sor.identifier],
       exported_data: DATA,
-      include_headers: true,
       encryption_type: ENCRYPTION_TYPE,
       encryption_key: encryptionKey,
       check: true,

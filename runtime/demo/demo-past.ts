@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/durations.ts';
 import { type Database, openDatabase } from '../../store/core/database.ts';
 import { insertExportRun } from '../../store/exports/export-runs.ts';
-import type { DemoBucket } from './demo-s3.ts';
+import { type DemoBucket, exporterTo } from './demo-s3.ts';
 import type { DemoServer } from './demo-server.ts';
 import { sendCalls } from './demo-tracking.ts';
 
@@ -28,16 +28,10 @@ export async function demoPast(
   const { identifier: exporter } = await client.createDataExporter({
     body: {
       name: 'Events for the warehouse',
-      export_configuration: 'aws_secret_key',
-      endpoint: bucket.endpoint,
-      aws_region: bucket.region,
-      aws_access_key_id: bucket.accessKeyId,
-      aws_secret_access_key: bucket.secretAccessKey,
-      bucket_name: bucket.name,
+      ...exporterTo(bucket),
       subfolder: 'warehouse',
       app_ids: [app],
       exported_data: ['logs', 'sessions'],
-      include_headers: true,
       export_since: new Date(today - DAYS * DAY_MS).toISOString().slice(0, 10),
     },
   });

@@ -18,6 +18,18 @@ export type DemoBucket = {
   stop(): Promise<void>;
 };
 
+/** Returns the settings by which an exporter reaches the bucket. */
+export const exporterTo = (bucket: DemoBucket) =>
+  ({
+    export_configuration: 'aws_secret_key',
+    endpoint: bucket.endpoint,
+    aws_region: bucket.region,
+    aws_access_key_id: bucket.accessKeyId,
+    aws_secret_access_key: bucket.secretAccessKey,
+    bucket_name: bucket.name,
+    include_headers: true,
+  }) as const;
+
 const NAME = 'demo-exports';
 const ACCESS_KEY_ID = 'millrace-demo';
 const SECRET_BYTES = 20;

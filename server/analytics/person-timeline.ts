@@ -6,6 +6,7 @@ import { readPositionCursor, writePositionCursor } from '../../api/core/page.ts'
 import { TIMELINE_KINDS, type TimelineKind } from '../../domain/analytics/person.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES, messageIdOf } from '../../domain/sends/attempt.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { isoOf } from '../../domain/time/iso-time.ts';
 import {
   countDaysOfPerson,
@@ -50,8 +51,6 @@ function allowedKinds(
   if (kinds.size === 0) refuse(403, 'forbidden', leftOut[0]!.reason);
   return { kinds, leftOut };
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 const days = route(api.countPersonDays, async ({ body, ...who }, deps) => {
   const { entityId } = who.caller;

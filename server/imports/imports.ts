@@ -5,6 +5,7 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportFormat, templateRows } from '../../domain/imports/import-file.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { findSorById, listSorNames, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -59,7 +60,6 @@ const listSummaries = route(api.listImportSummaries, async ({ query, caller: { e
   return { imports: rows.map((job) => showSummary(job, sors.get(job.sorId) ?? null)), next };
 });
 
-const DAY_MS = 86_400_000;
 const SHOWN_DAYS = 8;
 
 const countRows = route(api.countImportRows, async ({ query: { sor_id: sorId }, caller: { entityId } }, { db }) => {

@@ -1,4 +1,4 @@
-/** What a person does in the console a script can do: each operation of the console has a command. */
+/** Scripts can do all that people do in the console: each of its operations has a command. */
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
