@@ -9,7 +9,7 @@ import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { STEPS_OF_QUEUE } from '../domain/jobs/queues.ts';
 import { countDeaths, judgeAttempt, MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
-import type { Database, Tx } from '../store/core/database.ts';
+import { type Database, type HeldSession, holdSession } from '../store/core/database.ts';
 import {
   deleteAttempts,
   findAttempt,
@@ -206,7 +206,7 @@ function keyOf({ entityId, kind, job, activity, attempt }: JobStep): string {
 class Presence {
   readonly #db: Database;
   readonly #process: number;
-  #session: Promise<Tx> | null = null;
+  #held: Promise<HeldSession> | null = null;
   #turn: { step: string; timer: NodeJS.Timeout } | null = null;
 
   constructor(db: Database, process: number) {
@@ -216,7 +216,7 @@ class Presence {
 
   /** Opens the session if it is not open; `alone`: the step that runs alone. Returns false if another one does. */
   async open(alone: string | null): Promise<boolean> {
-    const session = await (this.#session ??= this.#connect());
+    const { session } = await (this.#held ??= this.#hold());
     if (alone === null) return true;
     if (this.#turn) return false;
     const timer = setTimeout(() => void this.#endTurn().catch(() => {}), TURN_MS);
@@ -233,14 +233,14 @@ class Presence {
   }
 
   async close(): Promise<void> {
-    const session = this.#session;
+    const held = this.#held;
     this.#forget(); // before any other step begins
-    (await session)?.release(true); // its locks go with it
+    (await held)?.release(); // its locks go with it
   }
 
   async #endTurn(): Promise<void> {
     this.#forgetTurn();
-    if (this.#session) await unlockTurn(await this.#session);
+    if (this.#held) await unlockTurn((await this.#held).session);
   }
 
   #forgetTurn(): void {
@@ -249,25 +249,16 @@ class Presence {
   }
 
   #forget(): void {
-    this.#session = null;
+    this.#held = null;
     this.#forgetTurn();
   }
 
-  async #connect(): Promise<Tx> {
-    let session: Tx | undefined;
-    try {
-      session = await this.#db.connect();
-      const lost = session;
-      session.once('error', () => {
-        this.#forget();
-        lost.release(true);
-      });
-      await lockProcess(session, this.#process);
-      return session;
-    } catch (error) {
-      this.#forget();
-      session?.release(true);
-      throw error;
-    }
+  #hold(): Promise<HeldSession> {
+    const forget = () => {
+      if (this.#held === holding) this.#forget();
+    };
+    const holding = holdSession(this.#db, (session) => lockProcess(session, this.#process), forget);
+    holding.catch(forget);
+    return holding;
   }
 }

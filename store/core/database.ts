@@ -159,6 +159,36 @@ export async function endingOn<T>(
   }
 }
 
+/** A session of its own; `release` ends it, also a second time. */
+export type HeldSession = { session: Tx; release(): void };
+
+/** Returns a session for `setUp`'s locks; calls `onLost` if it breaks before `release`, which is then done. */
+export async function holdSession(
+  db: Database,
+  setUp: (session: Tx) => Promise<unknown>,
+  onLost: () => void,
+): Promise<HeldSession> {
+  const session = await db.connect();
+  let isHeld = true;
+  const release = () => {
+    if (isHeld) session.release(true);
+    isHeld = false;
+  };
+  // Stays: the server's last word may arrive after the release.
+  session.on('error', () => {
+    const wasHeld = isHeld;
+    release();
+    if (wasHeld) onLost();
+  });
+  try {
+    await setUp(session);
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return { session, release };
+}
+
 async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begin: string): Promise<T> {
   const tx = await db.connect();
   let broken: Error | undefined;

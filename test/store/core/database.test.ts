@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isAway } from '../../../domain/core/internal-error.ts';
 import { storedBytes } from '../../../domain/json/json-size.ts';
-import { isTimedOut, openDatabase, write } from '../../../store/core/database.ts';
+import { holdSession, isTimedOut, openDatabase, write } from '../../../store/core/database.ts';
 import { testStore } from '../../harness/core/database.ts';
 
 test('a database is closed once its sessions have ended, used or idle, so that its server may end next', async () => {
@@ -15,6 +16,35 @@ test('a database is closed once its sessions have ended, used or idle, so that i
   await db.end();
   expect(ended.size).toBe(12);
 });
+
+test.each(['while it is held', 'as it is released', 'as it is set up'])(
+  'a held session that the server ends %s ends no process, and is lost only to who holds it',
+  async (when) => {
+    const { db, url } = await testStore();
+    let losses = 0;
+    const held = holdSession(
+      db,
+      (session) => session.query(when === 'as it is set up' ? 'SELECT pg_terminate_backend(pg_backend_pid())' : ''),
+      () => (losses += 1),
+    );
+    if (when === 'as it is set up') {
+      await expect(held).rejects.toThrow('terminating connection');
+    } else {
+      const { session, release } = await held;
+      const { rows } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      const ended = new Promise((resolve) => session.once('end', resolve));
+      // Nothing else runs here meanwhile, so the server's last word waits in the socket.
+      const end = `import pg from 'pg'; const db = new pg.Client(process.argv[1]); await db.connect();
+        await db.query('SELECT pg_terminate_backend($1, 60000)', [process.argv[2]]); await db.end();`;
+      execFileSync(process.execPath, ['--input-type=module', '-e', end, url, String(rows[0]!.pid)]);
+      if (when === 'as it is released') release();
+      await ended;
+      release();
+    }
+    expect(losses).toBe(when === 'while it is held' ? 1 : 0);
+    expect((await db.query('SELECT')).rowCount).toBe(1);
+  },
+);
 
 test('a transaction that takes too long, and a lock that is not given, are no database that is away', async () => {
   const { db } = await testStore();
