@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { insertMembership } from '../../store/accounts/users.ts';
 import { httpSource } from '../harness/core/http-source.ts';
+import { waitFor } from '../harness/core/wait.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { builtConsole, isTooWide, logIn, makePerson, useBrowser, violationsOf } from '../harness/console/console.ts';
 import { testServer } from '../server/http/test-server.ts';
@@ -92,9 +93,15 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
       );
       return rows[0]!.minutes;
     };
-    await endIn('100 seconds');
-    await tab.page.clock.fastForward(30_000);
-    await tab.page.getByRole('dialog', { name: 'Are you still here?' }).waitFor();
+    const warning = tab.page.getByRole('dialog', { name: 'Are you still here?' });
+    // What the pages had still asked for when it was set counts as use.
+    await waitFor('the warning', async () => {
+      await endIn('100 seconds');
+      const answered = tab.page.waitForResponse('**/api/session');
+      await tab.page.clock.fastForward(30_000);
+      await answered;
+      return warning.isVisible();
+    });
     expect(await violationsOf(tab.page)).toEqual([]);
     // The page asked when it ends, and that was no use.
     expect(await usedFor()).toBeLessThan(3);

@@ -91,7 +91,8 @@ describe('a run that waits so often that its workflow goes on in a new one', () 
     const sync = await syncOfBreaking('breaking');
     const run = await begin(sync);
     await expectExact(sync, run);
-    await waitFor('all the runs of the workflow', async () => (await runsOfWorkflow(run)).size >= 3);
+    // One a break; where a busy worker's heartbeat is late, Temporal begins the step anew without a wait.
+    await waitFor('the runs of the workflow', async () => (await runsOfWorkflow(run)).size >= 2);
     await worker.stop();
   });
 
