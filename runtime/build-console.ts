@@ -27,6 +27,10 @@ try {
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       chunkSizeWarningLimit: 1_000,
+      // A page comes in two files, not in ten small ones.
+      rolldownOptions: {
+        output: { codeSplitting: { groups: [{ name: 'parts', test: /\/web\/(parts|session)\//, minShareCount: 2 }] } },
+      },
     },
   });
   for (const name of await readdir(join(unfinished, 'assets'))) await compress(join(unfinished, 'assets', name));

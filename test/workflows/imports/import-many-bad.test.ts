@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { parse } from 'csv-parse';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { settledRows } from '../../../store/imports/import-errors.ts';
 import { findImport } from '../../../store/imports/imports.ts';
 import { peakMib } from '../../harness/core/memory.ts';
 import { startServer } from '../../harness/core/served.ts';
@@ -48,6 +49,11 @@ describe('a file of many bad rows alone', () => {
       errorsByType,
     });
     expect(peakMib(worker.pid)).toBeLessThan(MAX_MIB);
+    const { rows: plan } = await stack.store.db.query(`EXPLAIN SELECT ${settledRows('$1', '$2')}`, [
+      world.entity.id,
+      job.id,
+    ]);
+    expect(JSON.stringify(plan)).toContain('import_errors_settled');
   });
 
   it("keeps every row's error, with its line, its type and the row itself", async () => {
