@@ -1,4 +1,5 @@
 /** Operations as a client calls them, one line each: lets a client start without loading their schemas. */
+import type { Right } from '../../domain/accounts/rights.ts';
 import type { Operation } from './operation.ts';
 
 export type CalledOperation = Pick<
@@ -9,11 +10,37 @@ export type CalledOperation = Pick<
   isAudited: boolean;
 };
 
-const OPTIONAL = ['bare', 'isProbe', 'contentType', 'idempotencyKey', 'uploadPart', 'role'] as const;
+/** In a line, `name=key:right,key:right`. */
+const BY_KEY = ['rightsByType', 'rightsByField'] as const;
+const OPTIONAL = ['bare', 'isProbe', 'contentType', 'idempotencyKey', 'uploadPart', 'role', ...BY_KEY] as const;
 
 /** Returns whether a call may write into the audit log. With `secrets=false` it shows none, and writes nothing. */
 export function isLook({ isAudited }: CalledOperation, query: Readonly<Record<string, unknown>> = {}): boolean {
   return isAudited && String(query['secrets']) !== 'false';
+}
+
+/**
+ * Returns the rights that a call needs for an object: a body or query, or the record that the call is about. Without
+ * one, the rights that each call of the operation needs.
+ */
+export function rightsFor(
+  { rights, rightsByType = {}, rightsByField = {} }: Pick<CalledOperation, 'rights' | (typeof BY_KEY)[number]>,
+  object: object = {},
+): Right[] {
+  const { type } = object as { type?: unknown };
+  const byType = typeof type === 'string' && Object.hasOwn(rightsByType, type) ? [rightsByType[type]!] : [];
+  const byField = Object.entries(rightsByField).flatMap(([field, right]) => (hasField(object, field) ? [right] : []));
+  return [...new Set([...rights, ...byType, ...byField])];
+}
+
+/** Returns whether an object has a field, as `settings.endpoint`, or one that begins so, as `breakdown=detail.*`. */
+function hasField(object: object, field: string): boolean {
+  const [path, pattern = '*'] = field.split('=') as [string, string?];
+  const value = path
+    .split('.')
+    .reduce<unknown>((at, name) => (at as Record<string, unknown> | null | undefined)?.[name], object);
+  if (value === undefined || value === null) return false;
+  return pattern === '*' || (typeof value === 'string' && value.startsWith(pattern.slice(0, -1)));
 }
 
 export function calledOperations(contract: object): CalledOperation[] {
@@ -41,7 +68,7 @@ export function readLine(line: string): CalledOperation {
     rights = '',
     audited,
     ...members
-  } = Object.fromEntries(rest.map((member) => member.split('=') as [string, string])) as Record<string, string>;
+  } = Object.fromEntries(rest.map((member) => splitAt(member, member.indexOf('=')))) as Record<string, string>;
   return {
     id,
     method,
@@ -49,9 +76,17 @@ export function readLine(line: string): CalledOperation {
     auth,
     rights: rights === '' ? [] : rights.split(','),
     isAudited: audited === 'true',
-    ...Object.fromEntries(Object.entries(members).map(([name, value]) => [name, value === 'true' || value])),
+    ...Object.fromEntries(Object.entries(members).map(([name, value]) => [name, readMember(name, value)])),
   } as CalledOperation;
 }
+
+function readMember(name: string, value: string): unknown {
+  if (!isByKey(name)) return value === 'true' || value;
+  return Object.fromEntries(value.split(',').map((each) => splitAt(each, each.lastIndexOf(':'))));
+}
+
+const isByKey = (name: string): boolean => (BY_KEY as readonly string[]).includes(name);
+const splitAt = (text: string, at: number): [string, string] => [text.slice(0, at), text.slice(at + 1)];
 
 function lineOf({ id, method, path, auth, rights, isAudited, ...rest }: CalledOperation): string {
   const members = {
@@ -59,7 +94,15 @@ function lineOf({ id, method, path, auth, rights, isAudited, ...rest }: CalledOp
     ...(isAudited ? { audited: true } : {}),
     ...rest,
   };
-  return [id, method, path, auth, ...Object.entries(members).map(([name, value]) => `${name}=${value}`)].join(' ');
+  const shown = Object.entries(members).map(([name, value]) => `${name}=${showMember(name, value)}`);
+  return [id, method, path, auth, ...shown].join(' ');
+}
+
+function showMember(name: string, value: unknown): string {
+  if (!isByKey(name)) return String(value);
+  return Object.entries(value as object)
+    .map(([key, right]) => `${key}:${right}`)
+    .join(',');
 }
 
 /** Writes the operations as a module, so that a client loads no schema. */

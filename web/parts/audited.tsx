@@ -1,19 +1,19 @@
 /** A look that is written into the audit log: it says so first, and begins with a press. */
 import { type ReactNode, useState } from 'react';
-import type { OperationName } from '../session/api.ts';
 import { useSession } from '../session/session.tsx';
+import type { Called } from './button.tsx';
 import { Icon } from './icon.tsx';
 import { sayMissing } from './no-right.tsx';
 
 /** Shows `children` once the person has asked for the look of `operation`. */
 export function Audited({
   operation,
+  of,
   what,
   isAsked: isGiven = false,
   frame = (asks) => asks,
   children,
-}: {
-  operation: OperationName;
+}: Called & {
   /** Names what is looked at, as in "Reading `these rows` is written into the audit log". */
   what: string;
   /** True: a press before this part was shown has asked for the look, and said what it writes. */
@@ -24,7 +24,7 @@ export function Audited({
 }) {
   const { missingFor } = useSession();
   const [isAsked, setAsked] = useState(isGiven);
-  const missing = missingFor(operation);
+  const missing = missingFor(operation, of);
   if (isAsked) return children();
   if (missing.length > 0) return frame(<p className="body second">{sayMissing(missing)}.</p>);
   return frame(

@@ -1,11 +1,12 @@
 import { type ReactNode, useState } from 'react';
-import type { OperationName, Refusal } from '../session/api.ts';
-import { ActionButton } from './button.tsx';
+import type { Refusal } from '../session/api.ts';
+import { ActionButton, type Called } from './button.tsx';
 import { Confirm } from './dialog.tsx';
 
 /** A button of an action that can't be undone, or that others feel: it asks first. */
 export function ConfirmButton({
   operation,
+  of,
   children,
   title,
   says,
@@ -14,8 +15,7 @@ export function ConfirmButton({
   typed,
   sent,
   onYes,
-}: {
-  operation: OperationName;
+}: Called & {
   children: ReactNode;
   /** The question. */
   title: string;
@@ -36,6 +36,7 @@ export function ConfirmButton({
     <>
       <ActionButton
         operation={operation}
+        of={of}
         kind={kind}
         onPress={() => {
           sent.reset();

@@ -2,6 +2,7 @@
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 import type { ConsoleSession, OperationName } from '../../api/client.ts';
+import { rightsFor } from '../../api/core/called-operation.ts';
 import { hasRole } from '../../api/core/operation.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { Page } from '../pages/page.ts';
@@ -31,11 +32,14 @@ export type Missing = readonly string[];
 
 type SessionValue = {
   session: ConsoleSession;
-  /** Returns what the person lacks for the operation. */
-  missingFor: (operation: OperationName) => Missing;
+  /**
+   * Returns what the person lacks for the operation. Some need a further right for a type or a field: `of` is what the
+   * call is about, its body or query or the record.
+   */
+  missingFor: (operation: OperationName, of?: object) => Missing;
   /** Returns what the person lacks for a page. */
   missingForPage: (page: Pick<Page, 'needs' | 'anyOf'>) => Missing;
-  may: (operation: OperationName) => boolean;
+  may: (operation: OperationName, of?: object) => boolean;
   switchTo: (entity: string) => Promise<void>;
   logOut: () => Promise<void>;
 };
@@ -139,7 +143,7 @@ function SessionProvider({
   children: ReactNode;
 }) {
   const value = useMemo((): SessionValue => {
-    const missingFor = (operation: OperationName): Missing => missingOf(session, operation);
+    const missingFor: SessionValue['missingFor'] = (operation, of) => missingOf(session, operation, of);
     return {
       session,
       missingFor,
@@ -147,7 +151,7 @@ function SessionProvider({
         ...new Set(needs.flatMap((name) => missingFor(name))),
         ...(anyOf.length === 0 || anyOf.some((right) => session.enable[right]) ? [] : [anyOf.join(' or ')]),
       ],
-      may: (operation) => missingFor(operation).length === 0,
+      may: (operation, of) => missingFor(operation, of).length === 0,
       async switchTo(entity) {
         await api.switchSession({ body: { entity } });
         location.assign('/console/');
@@ -171,11 +175,11 @@ function SessionProvider({
   );
 }
 
-/** Returns rights and the role that the session lacks for the operation. */
-function missingOf(session: ConsoleSession, operation: OperationName): Missing {
-  const { rights, role } = operationOf(operation);
-  const lacked: string[] = rights.filter((right: Right) => !session.enable[right]);
-  return hasRole({ ...session, isPerson: true }, role) ? lacked : [...lacked, role!];
+/** Returns rights and the role that the session lacks for the operation, and for what the call is about. */
+function missingOf(session: ConsoleSession, name: OperationName, of?: object): Missing {
+  const operation = operationOf(name);
+  const lacked: string[] = rightsFor(operation, of).filter((right: Right) => !session.enable[right]);
+  return hasRole({ ...session, isPerson: true }, operation.role) ? lacked : [...lacked, operation.role!];
 }
 
 function Unreachable({ refusal, retry }: { refusal: Refusal; retry: () => void }) {
