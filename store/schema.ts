@@ -15,7 +15,7 @@ export type Tables = {
     fcmKey: string | null; crmSyncable: boolean; inboxDaysToLive: number | null; messageLimit: number | null;
     messagePeriod: number | null; sendRate: number | null; quietHours: unknown; verifiedUsers: boolean;
     outcomesConnection: string | null; gdprEmails: string[]; gdprApproval: boolean; sessionTimeout: number;
-    createdAt: Date; updatedAt: Date;
+    createdAt: Date; updatedAt: Date; revision: number;
   };
   attempts: {
     entityId: number; campaignId: number; id: number; createdAt: Date; settledAt: Date | null; dueAt: Date | null;

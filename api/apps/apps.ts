@@ -14,6 +14,7 @@ import {
   jsonArray,
   jsonObject,
   name,
+  ofRevision,
   queryFlag,
   secretsQuery,
   stored,
@@ -173,7 +174,7 @@ export const NewApp = z
 export type NewApp = z.output<typeof NewApp>;
 
 export const AppChange = z
-  .object({ name: name.optional(), package_name: packageName.optional(), ...others })
+  .object({ name: name.optional(), package_name: packageName.optional(), ...others, revision: ofRevision })
   .meta({ id: 'AppChange' });
 export type AppChange = z.output<typeof AppChange>;
 
@@ -245,6 +246,7 @@ export const App = z
     send_rate: z.int().nullable().describe('Messages per second at most; null: no limit'),
     outcomes_connection: orNone.describe('Identifier of the connection that gets the outcomes of messages'),
     store_fetched: z.boolean(),
+    revision: z.int().describe('Increases with each change of its settings and groups'),
     sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
   })
   .meta({ id: 'App' });

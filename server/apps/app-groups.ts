@@ -9,7 +9,7 @@ import {
   insertAppGroup,
   renameAppGroup,
   streamAppGroups,
-  updateGroupMembers,
+  updateAppsOfGroup,
 } from '../../store/apps/app-groups.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -34,7 +34,7 @@ const createGroup = route(api.createAppGroup, async ({ body, keepReply, ...who }
     async (tx) => {
       const made = (await insertAppGroup(tx, entityId, body.name)) ?? refuseTakenName();
       const appIds = await readApps(tx, entityId, body.apps);
-      if (appIds) await updateGroupMembers(tx, entityId, { groupId: made.id, appIds });
+      if (appIds) await updateAppsOfGroup(tx, entityId, made.id, appIds);
       await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
       return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
     },
@@ -50,7 +50,7 @@ const changeGroup = route(api.updateAppGroup, async ({ params: { group_identifie
       const { id } = await knownGroup(tx, entityId, group_identifier, { isLocked: true });
       const appIds = await readApps(tx, entityId, body.apps);
       if (body.name !== undefined && !(await renameAppGroup(tx, entityId, id, body.name))) refuseTakenName();
-      if (appIds) await updateGroupMembers(tx, entityId, { groupId: id, appIds });
+      if (appIds) await updateAppsOfGroup(tx, entityId, id, appIds);
       const details = { changed: Object.keys(body).join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
       return showGroup(await knownGroup(tx, entityId, group_identifier));

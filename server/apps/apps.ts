@@ -9,7 +9,7 @@ import type { AppType } from '../../domain/apps/app.ts';
 import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
-import { listAppGroupIds, updateGroupMembers } from '../../store/apps/app-groups.ts';
+import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
 import {
   type App,
   type AppIcon,
@@ -31,6 +31,7 @@ import { updateOutcomeDelivery } from '../../store/sends/outcome-deliveries.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedResult } from '../http/reply.ts';
+import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { type Route, route } from '../http/route.ts';
 import { validate } from '../http/validate.ts';
 import { wakeSendSoon } from '../jobs/start-soon.ts';
@@ -72,6 +73,7 @@ async function showApps(db: Queryable, kept: KeptFigures, caller: Caller, apps: 
       created_at: createdAtSeconds,
     })),
     store_fetched: app.storeFetched,
+    revision: app.revision,
     sor_id: app.sorIdentifier,
   }));
 }
@@ -383,7 +385,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
       refuseChangeOfPrivacy(who.caller, null, settings);
       const groups = await readGroups(tx, entityId, body.app_groups);
       const { id, identifier: made } = await insertApp(tx, secrets, entityId, settings, body.store_fetched);
-      if (groups) await updateGroupMembers(tx, entityId, { appId: id, groupIds: groups });
+      if (groups) await updateGroupsOfApp(tx, entityId, id, groups);
       await updateOutcomeDelivery(tx, entityId, id, settings.outcomesConnection !== null);
       const details = { app_type: settings.appType, store_fetched: body.store_fetched };
       await audit(tx, who, { action: 'create', subjectKind: 'app', subject: made, details });
@@ -399,7 +401,8 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
 /** Maximum number of sends signaled at once when quiet hours change; others see it when they continue. */
 const MAX_WOKEN = 100;
 
-const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body, ...who }, deps) => {
+const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body: given, ...who }, deps) => {
+  const { revision, ...body } = given;
   const { db, secrets, figures } = deps;
   const { entityId } = who.caller;
   const { shown, waiting } = await write(
@@ -407,6 +410,7 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
     async (tx) => {
       await lockApp(tx, entityId, app_identifier);
       const before = await requireWholeApp(tx, secrets, entityId, app_identifier);
+      refuseOlderRevision('app', before, revision);
       const named = { ...body, name: body.name ?? before.name, package_name: body.package_name ?? before.packageName };
       const after = await readSettings(tx, entityId, named, before);
       refuseChangeOfPrivacy(who.caller, before, after);
@@ -416,8 +420,8 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
         ...(isRegrouped(before, body.app_groups) ? ['app_groups'] : []),
       ];
       if (before.storeFetched) refuseChangeOfStoreFetched(changed);
-      await updateApp(tx, secrets, entityId, before, after);
-      if (groups) await updateGroupMembers(tx, entityId, { appId: before.id, groupIds: groups });
+      if (changed.length > 0) await updateApp(tx, secrets, entityId, before, after);
+      if (groups) await updateGroupsOfApp(tx, entityId, before.id, groups);
       await updateOutcomeDelivery(tx, entityId, before.id, after.outcomesConnection !== null);
       const details = { changed: changed.join(' ') };
       await audit(tx, who, { action: 'update', subjectKind: 'app', subject: app_identifier, details });

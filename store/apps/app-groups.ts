@@ -91,27 +91,45 @@ export async function renameAppGroup(tx: Queryable, entityId: number, id: number
 }
 
 export async function deleteAppGroup(tx: Queryable, entityId: number, id: number): Promise<void> {
+  await updateAppsOfGroup(tx, entityId, id, []);
   await tx.query('DELETE FROM app_groups WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** Sets the apps of a group, or the groups of an app. */
-export async function updateGroupMembers(
+/** Sets the apps of a group. Each app that enters or leaves it has a new revision. */
+export async function updateAppsOfGroup(
   tx: Queryable,
   entityId: number,
-  members: { groupId: number; appIds: number[] } | { appId: number; groupIds: number[] },
+  groupId: number,
+  appIds: number[],
 ): Promise<void> {
-  const [one, id, other, others] =
-    'groupId' in members
-      ? ['group_id', members.groupId, 'app_id', members.appIds]
-      : ['app_id', members.appId, 'group_id', members.groupIds];
-  await tx.query(`DELETE FROM app_group_members WHERE entity_id = $1 AND ${one} = $2 AND ${other} <> ALL ($3)`, [
+  await tx.query(
+    `WITH gone AS (
+       DELETE FROM app_group_members WHERE entity_id = $1 AND group_id = $2 AND app_id <> ALL ($3) RETURNING app_id
+     ), added AS (
+       INSERT INTO app_group_members (entity_id, group_id, app_id) SELECT $1, $2, app_id FROM unnest($3::integer[]) AS app_id
+       ON CONFLICT DO NOTHING RETURNING app_id
+     )
+     UPDATE apps SET revision = revision + 1
+     WHERE entity_id = $1 AND id IN (SELECT app_id FROM gone UNION ALL SELECT app_id FROM added)`,
+    [entityId, groupId, appIds],
+  );
+}
+
+/** Sets the groups of an app. */
+export async function updateGroupsOfApp(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  groupIds: number[],
+): Promise<void> {
+  await tx.query('DELETE FROM app_group_members WHERE entity_id = $1 AND app_id = $2 AND group_id <> ALL ($3)', [
     entityId,
-    id,
-    others,
+    appId,
+    groupIds,
   ]);
   await tx.query(
-    `INSERT INTO app_group_members (entity_id, ${one}, ${other}) SELECT $1, $2, other FROM unnest($3::integer[]) AS other
+    `INSERT INTO app_group_members (entity_id, app_id, group_id) SELECT $1, $2, group_id FROM unnest($3::integer[]) AS group_id
      ON CONFLICT DO NOTHING`,
-    [entityId, id, others],
+    [entityId, appId, groupIds],
   );
 }

@@ -21,7 +21,10 @@ type AppStatus = { cdate: number; state: string; version_number: string };
  */
 export type AppSettings = Row<
   'apps',
-  Exclude<keyof Tables['apps'], 'entityId' | 'id' | 'identifier' | 'storeFetched' | 'createdAt' | 'updatedAt'>,
+  Exclude<
+    keyof Tables['apps'],
+    'entityId' | 'id' | 'identifier' | 'storeFetched' | 'revision' | 'createdAt' | 'updatedAt'
+  >,
   {
     localizations: Localization[];
     icon: AppIcon | null;
@@ -66,6 +69,7 @@ export type WholeApp = App &
   AppSettings & {
     /** True if it was copied from a connected store account. */
     storeFetched: boolean;
+    revision: number;
     parentIdentifier: string | null;
     childIdentifiers: string[];
     sorIdentifier: string;
@@ -194,7 +198,7 @@ export async function insertApp(
   return { id: rows[0]!.id, identifier };
 }
 
-/** Updates a locked app's settings, and the name of its SDK System of Records. */
+/** Updates a locked app's settings, as a new revision, and the name of its SDK System of Records. */
 export async function updateApp(
   tx: Queryable,
   secrets: Secrets,
@@ -204,11 +208,11 @@ export async function updateApp(
 ): Promise<void> {
   const columns = toColumns(secrets, entityId, before.identifier, settings);
   const assignments = Object.keys(columns).map((column, index) => `${column} = $${index + 3}`);
-  await tx.query(`UPDATE apps SET ${assignments.join(', ')}, updated_at = now() WHERE entity_id = $1 AND id = $2`, [
-    entityId,
-    before.id,
-    ...Object.values(columns),
-  ]);
+  await tx.query(
+    `UPDATE apps SET ${assignments.join(', ')}, revision = revision + 1, updated_at = now()
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, before.id, ...Object.values(columns)],
+  );
   if (settings.name === before.name) return;
   const sor = await lockSor(tx, entityId, before.sorIdentifier);
   if (sor) await renameSor(tx, entityId, sor.id, settings.name);

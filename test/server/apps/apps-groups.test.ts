@@ -75,6 +75,29 @@ describe('a group of apps', () => {
     expect(await groupsOf(app)).toEqual([]);
   });
 
+  test('gives each app that enters or leaves it a new revision, and no other app', async () => {
+    const [one, two] = [await makeApp(), await makeApp()];
+    const revisions = async () =>
+      Promise.all(
+        [one, two].map(
+          async (app) =>
+            (await server.call('GET', `/api/apps/${app}`, { token: world.token })).body.result.apps[0]
+              .revision as number,
+        ),
+      );
+    const { identifier } = await create({ name: 'Revised', apps: [one] });
+    expect(await revisions()).toEqual([2, 1]);
+    await call('PUT', `/${identifier}`, { name: 'Renamed', apps: [one, two] });
+    expect(await revisions()).toEqual([2, 2]);
+    await call('PUT', `/${identifier}`, { apps: [two] });
+    expect(await revisions()).toEqual([3, 2]);
+    await call('DELETE', `/${identifier}`);
+    expect(await revisions()).toEqual([3, 3]);
+    const body = { app_type: 'iOS App', app_groups: [(await create({ name: 'Joined' })).identifier], revision: 3 };
+    const changed = await server.call('PUT', `/api/apps/${one}`, { token: world.token, body });
+    expect(changed.body.result.apps).toMatchObject([{ revision: 4 }]);
+  });
+
   test('has a name of its own in the entity, which it keeps', async () => {
     const { identifier } = await create({ name: 'Mine' });
     const other = await create({ name: 'Other' });

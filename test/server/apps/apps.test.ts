@@ -68,6 +68,7 @@ const NEW = {
   gdpr_approval: true,
   store_fetched: false,
   sor_id: expect.stringMatching(/^sor_/),
+  revision: 1,
   verified_users: false,
   quiet_hours: null,
   send_rate: null,
@@ -166,6 +167,26 @@ describe('an app', () => {
     const { identifier } = await create(given);
     expect((await change(identifier, { name: 'Renamed' })).body.result.apps).toMatchObject([
       { name: 'Renamed', ...given },
+    ]);
+  });
+
+  test('is not changed from an older revision, and the refusal says what to do', async () => {
+    const { identifier } = await create();
+    const theirs = await change(identifier, { name: 'Theirs', revision: 1 });
+    expect(theirs.body.result.apps).toMatchObject([{ name: 'Theirs', revision: 2 }]);
+    const late = await change(identifier, { name: 'Mine', revision: 1 });
+    expect([late.status, late.body.status, late.body.error_message]).toEqual([
+      409,
+      'conflict',
+      `The app ${identifier} has been changed since: it has revision 2, and your change is of revision 1. Get it again, ` +
+        'make your change there, and send it with revision 2',
+    ]);
+    expect(await view(identifier)).toMatchObject({ name: 'Theirs', revision: 2 });
+    expect((await change(identifier, { name: 'Theirs' })).body.result.apps).toMatchObject([{ revision: 2 }]);
+    const both = await Promise.all(['A', 'B'].map((name) => change(identifier, { name, revision: 2 })));
+    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+    expect((await change(identifier, { name: 'Mine' })).body.result.apps).toMatchObject([
+      { name: 'Mine', revision: 4 },
     ]);
   });
 

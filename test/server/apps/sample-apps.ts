@@ -1,6 +1,6 @@
 import { APP_DEFAULTS } from '../../../server/apps/apps.ts';
 import { insertAppApiKey } from '../../../store/apps/app-api-keys.ts';
-import { insertAppGroup, updateGroupMembers } from '../../../store/apps/app-groups.ts';
+import { insertAppGroup, updateAppsOfGroup } from '../../../store/apps/app-groups.ts';
 import { insertAppTokenKey } from '../../../store/apps/app-token-keys.ts';
 import { insertApp } from '../../../store/apps/apps.ts';
 import type { Tx } from '../../../store/core/database.ts';
@@ -43,7 +43,7 @@ export async function insertSampleApps(tx: Tx, secrets: Secrets, entityId: numbe
     [entityId, id],
   );
   const group = (await insertAppGroup(tx, entityId, 'Sampled'))!;
-  await updateGroupMembers(tx, entityId, { groupId: group.id, appIds: [id] });
+  await updateAppsOfGroup(tx, entityId, group.id, [id]);
   const apiKey = `Key-of-${appId}-1`;
   rememberSecret(apiKey);
   const key = await insertAppApiKey(tx, secrets, entityId, { appId: id, apiKey, revoked: false });
