@@ -76,7 +76,7 @@ const COLUMNS: readonly Column<SorAttribute>[] = [
   {
     title: 'Marks',
     cell: ({ disabled, is_identifier, sensitive }) => (
-      <span className="marks">
+      <span className="chips">
         {disabled && <Chip tone="warn">disabled</Chip>}
         {is_identifier && <Chip tone="info">ids of people</Chip>}
         {sensitive && <Chip tone="unknown">sensitive</Chip>}

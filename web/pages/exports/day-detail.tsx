@@ -76,7 +76,7 @@ function OneWindow({ id, window }: { id: string; window: ReconciledWindow }) {
         {manifest !== null && (
           <div className="facts">
             <span>
-              manifest <code className="wrap">{manifest.key}</code> <InBucket state={manifest.state} />
+              manifest <code className="wraps">{manifest.key}</code> <InBucket state={manifest.state} />
             </span>
             <span>
               SHA-256 <Id value={manifest.sha256} isShort />
@@ -160,7 +160,7 @@ function Files({ types }: { types: ReconciledWindow['types'] }) {
     <DataTable
       caption="Files of this window"
       columns={[
-        { title: 'File', cell: ({ key }: ReconciledFile) => <code className="wrap">{key}</code> },
+        { title: 'File', cell: ({ key }: ReconciledFile) => <code className="wraps">{key}</code> },
         { title: 'Rows', isNumber: true, cell: ({ rows }) => <Count value={rows} /> },
         { title: 'Size', isNumber: true, cell: ({ bytes }) => bytesText(bytes) },
         { title: 'SHA-256', cell: ({ sha256 }) => <Id value={sha256} isShort /> },

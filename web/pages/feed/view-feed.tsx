@@ -134,7 +134,7 @@ const COLUMNS: readonly Column<ImportError>[] = [
   {
     title: 'As it came',
     cell: ({ raw }) =>
-      raw === null ? <span className="quiet">erased person</span> : <code className="long">{raw}</code>,
+      raw === null ? <span className="quiet">erased person</span> : <code className="wraps">{raw}</code>,
   },
   { title: 'Problem', cell: ({ message }) => message },
 ];

@@ -6,7 +6,7 @@ import { When } from '../../parts/values.tsx';
 export function CheckResult({ check, at }: { check: ConnectionCheck; at?: number }) {
   const { ok, message, status, retry_after } = check;
   return (
-    <p className={`note ${ok ? 'good' : 'bad'}`} role="status">
+    <p className={`note ${ok ? 'ok' : 'bad'}`} role="status">
       <Icon name={ok ? 'check' : 'crash'} />
       <span>
         <b>{ok ? 'It works.' : message}</b> {!ok && <code>{status}</code>}
