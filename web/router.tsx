@@ -1,5 +1,5 @@
 /** The addresses of the pages below `/console`. */
-import { createRootRoute, createRoute, createRouter, useRouterState } from '@tanstack/react-router';
+import { Link, createRootRoute, createRoute, createRouter, useRouterState } from '@tanstack/react-router';
 import { Frame } from './frame/frame.tsx';
 import { PAGES } from './pages/index.ts';
 import type { Page } from './pages/page.ts';
@@ -18,7 +18,11 @@ const routes = PAGES.map((shown) => {
     component: () => <Allowed shown={shown} Loaded={route.useLoaderData()} />,
     // Filters stand in the address as texts.
     validateSearch: (search: Record<string, unknown>): Record<string, string> =>
-      Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)])),
+      Object.fromEntries(
+        Object.entries(search)
+          .filter(([, value]) => value !== undefined)
+          .map(([name, value]) => [name, String(value)]),
+      ),
   });
   return route;
 });
@@ -71,6 +75,11 @@ function UnknownPage() {
       <h1>There is no such page</h1>
       <p className="second">
         The address may be of an older version, or cut. The menu lists all pages; Ctrl K finds a page or an id.
+      </p>
+      <p>
+        <Link className="btn" to="/">
+          To Home
+        </Link>
       </p>
     </>
   );

@@ -99,6 +99,23 @@ describe.skipIf(browser.open === null)('imports in the console', () => {
     await expectSound(tab);
   });
 
+  test('a file that cannot be fetched brought no row, and the page says so', async () => {
+    const tab = await openAt('/imports/new');
+    const { page } = tab;
+    await page.getByRole('button', { name: 'A file at an address' }).click();
+    await page.getByLabel('Address').fill('http://10.0.0.1/values.csv');
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByText('No row was read: nothing came in.').waitFor();
+    expect(await page.getByText(/No row is open|Every row/).count()).toBe(0);
+    await page.getByRole('link', { name: 'Import again' }).waitFor();
+    await expectSound(tab);
+    await page.getByRole('link', { name: 'Imports', exact: true }).first().click();
+    await page.getByRole('button', { name: 'Feed requests' }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe('?list=feeds');
+    await page.getByRole('button', { name: 'Imports', exact: true }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe('');
+  });
+
   test('a row that fails again stays open, with what was typed', async () => {
     const id = await postImport(stack.app, world, `${HEADER}${personId(1)},score,many,\n`);
     await importEnded(stack.store, world, id);

@@ -46,7 +46,7 @@ function Import({ job }: { job: ImportProgress }) {
       {!hasEnded(job) && <Running job={job} />}
       <Balance
         total={rows.read}
-        what={hasEnded(job) ? 'rows in the file' : 'rows read'}
+        what={job.state === 'finished' ? 'rows in the file' : 'rows read'}
         parts={[
           { label: 'ok', count: rows.ok, tone: 'ok' },
           {
@@ -60,7 +60,7 @@ function Import({ job }: { job: ImportProgress }) {
         ]}
         note={<OpenNote job={job} />}
       />
-      <OpenRows job={job} />
+      {(job.failure === null || rows.open > 0) && <OpenRows job={job} />}
       <div className="cols">
         <ImportTimeline job={job} />
         <AsCommand
@@ -94,6 +94,12 @@ function Actions({ job }: { job: ImportProgress }) {
         <Link className="btn" to="/imports/new" search={{ redrive_of: id } as never}>
           <Icon name="import" />
           Send corrected file
+        </Link>
+      )}
+      {(job.state === 'failed' || job.state === 'canceled') && (
+        <Link className="btn" to="/imports/new">
+          <Icon name="import" />
+          Import again
         </Link>
       )}
       {!hasEnded(job) && (
@@ -225,9 +231,16 @@ function Running({ job }: { job: ImportProgress }) {
   );
 }
 
-function OpenNote({ job: { rows, columns } }: { job: ImportProgress }) {
+function OpenNote({ job }: { job: ImportProgress }) {
+  const { rows, columns, state, dry_run: isDryRun } = job;
   const refused = rows.ignored + rows.failed - (columns?.empty_cells ?? 0);
-  if (refused === 0) return 'Every row came in.';
+  if (refused === 0 && state === 'failed')
+    return rows.read === 0
+      ? 'No row was read: nothing came in.'
+      : 'These rows came in. The rows after them were not read.';
+  if (refused === 0 && state === 'canceled') return 'These rows came in before it was canceled.';
+  if (refused === 0 && !hasEnded(job)) return 'Every row so far came in.';
+  if (refused === 0) return isDryRun ? 'Every row would come in.' : 'Every row came in.';
   const settled = refused - rows.open;
   return (
     <>
