@@ -127,6 +127,14 @@ export async function violationsOf(page: Page): Promise<string[]> {
   return JSON.parse(result.value as string) as string[];
 }
 
+/** Names of the tables that are wider than their panel: their last columns must be scrolled to. */
+export function cutTables(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(
+    `[...document.querySelectorAll('.scroll')].filter((each) => each.scrollWidth > each.clientWidth)
+      .map((each) => each.getAttribute('aria-label'))`,
+  );
+}
+
 /** Whether the page is wider than its window: what lies beyond must be scrolled to. */
 export function isTooWide(page: Page): Promise<boolean> {
   return page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
