@@ -33,7 +33,7 @@ export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => vo
             Request <Id value={requestId} />
           </span>
         )}
-        {retry && (
+        {retry && refusal.http !== 404 && (
           <button type="button" className="btn" disabled={seconds > 0} onClick={retry}>
             Try again
           </button>
@@ -68,6 +68,7 @@ function faultOf({ http, status }: Refusal): string {
   if (status === UNREACHABLE || status === BROKEN_OFF || status === NOT_SENT)
     return 'Millrace was not reached. What you typed is still here.';
   if (http === 429) return 'Millrace limits calls, and did not execute this one.';
+  if (http === 404) return 'It may be deleted or kept no longer, or the id is mistyped. The menu leads to the lists.';
   if (http >= 500) return 'The fault is on the side of Millrace: try again, and report the request if it stays.';
   return 'Nothing was changed.';
 }

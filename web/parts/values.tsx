@@ -37,9 +37,14 @@ export function When({ at }: { at: string | number | Date | null }) {
   const date = new Date(at);
   const ago = Date.now() - date.getTime();
   return (
-    <time dateTime={date.toISOString()} title={`${instantText(date, zone)} (${zone})`} className="n">
-      {isSameDay(date, new Date(), zone) ? timeText(date, zone) : instantText(date, zone)}
-      {Math.abs(ago) < DAY_MS && <span className="quiet"> {agoText(ago)}</span>}
+    <time dateTime={date.toISOString()} title={`${instantText(date, zone)} (${zone})`} className="when">
+      <span className="n">{isSameDay(date, new Date(), zone) ? timeText(date, zone) : instantText(date, zone)}</span>
+      {Math.abs(ago) < DAY_MS && (
+        <>
+          {' '}
+          <span className="quiet n">{agoText(ago)}</span>
+        </>
+      )}
     </time>
   );
 }

@@ -62,7 +62,7 @@ function Password() {
         {change.error && <Refused refusal={change.error} />}
         {change.isSuccess && <p role="status">Changed. All other sessions of yours have ended.</p>}
         <button className="btn main" type="submit" disabled={change.isPending}>
-          Change it
+          Change the password
         </button>
       </form>
     </section>

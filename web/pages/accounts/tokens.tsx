@@ -27,7 +27,7 @@ export function Tokens() {
     <>
       <Head
         title="Tokens"
-        facts={<span>for programs: each acts in this entity with the rights listed</span>}
+        facts={<span>For programs. Each acts in this entity with the rights listed.</span>}
         actions={make}
       />
       <div className="cols">

@@ -26,7 +26,7 @@ export function Users() {
     <>
       <Head
         title="Users"
-        facts={<span>who belong to {session.entity.name}</span>}
+        facts={<span>Members of {session.entity.name}, and what they may do.</span>}
         actions={
           <ActionButton operation="inviteUser" kind="main" onPress={() => setInviting(true)}>
             Invite

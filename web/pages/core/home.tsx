@@ -16,7 +16,7 @@ export function Home() {
   const items = attention.data?.pages.flatMap((page) => page.attention) ?? [];
   return (
     <>
-      <Head title="Home" facts={<span>{session.entity.name}</span>} />
+      <Head title="Home" facts={<span>What fails, waits or is late in {session.entity.name}.</span>} />
       <div className="cols">
         <Panel title="What needs you" end={items.length > 0 && <Chip tone="bad">{items.length}</Chip>}>
           <DataTable

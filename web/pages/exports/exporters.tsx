@@ -25,7 +25,7 @@ export function Exporters() {
     <>
       <Head
         title="Exports"
-        facts={<span>each day into a bucket of yours, with a signed manifest</span>}
+        facts={<span>Each day into a bucket of yours, with a signed manifest.</span>}
         actions={make}
       />
       <Panel title="Exporters">
@@ -57,7 +57,6 @@ function List({ rows }: { rows: readonly ListedDataExporter[] }) {
           { title: 'Exported until', cell: ({ exported_until }) => <When at={exported_until} /> },
           { title: 'Next run', cell: ({ next_run_at }) => <When at={next_run_at} /> },
           { title: 'Missing', cell: (exporter) => <Missing exporter={exporter} /> },
-          { title: 'Data', cell: ({ exported_data }) => exported_data.join(', ') },
           {
             title: 'Actions',
             cell: (exporter) => (
@@ -84,12 +83,18 @@ function List({ rows }: { rows: readonly ListedDataExporter[] }) {
   );
 }
 
-function Named({ exporter: { identifier, name, bucket_name, subfolder } }: { exporter: ListedDataExporter }) {
+function Named({
+  exporter: { identifier, name, bucket_name, subfolder, exported_data: kinds },
+}: {
+  exporter: ListedDataExporter;
+}) {
   return (
     <>
       <Link to={`/exports/${encodeURIComponent(identifier)}`}>{name}</Link>
       <br />
       <code className="quiet">{placeText(bucket_name, subfolder)}</code>
+      <br />
+      <span className="small second">{kinds.join(', ')}</span>
     </>
   );
 }

@@ -35,7 +35,7 @@ export function DataMap() {
     <>
       <Head
         title="Data map"
-        facts={<span>every table and file area that may hold something about a person, as the server erases it</span>}
+        facts={<span>Every table and file area that may hold something about a person, as the server erases it.</span>}
       />
       <div className="field filter">
         <label htmlFor="map-filter">Filter</label>

@@ -30,7 +30,7 @@ export function Holds() {
   );
   return (
     <>
-      <Head title="Holds" facts={<span>a person on hold is not erased before the release</span>} actions={actions} />
+      <Head title="Holds" facts={<span>A person on hold is not erased before the release.</span>} actions={actions} />
       {placed && <Placed hold={placed} />}
       <div className="cols">
         <Panel title="On hold">

@@ -23,7 +23,11 @@ export function Receipts() {
     <>
       <Head
         title="Receipts"
-        facts={<span>of erasures and of access: they hold keyed hashes in place of ids, and stay for ever</span>}
+        facts={
+          <span>
+            A signed proof of each erasure and access. Receipts hold keyed hashes in place of ids, and stay for good.
+          </span>
+        }
       />
       <div className="cols">
         <div className="stack">

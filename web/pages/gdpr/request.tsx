@@ -6,6 +6,7 @@ import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
 import { Balance } from '../../parts/balance.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
+import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { Timeline, type TimelineEntry } from '../../parts/timeline.tsx';
@@ -61,13 +62,19 @@ function One({ request }: { request: ListedGdprRequest }) {
   return (
     <>
       <Head
-        title={`${TYPE_WORDS[type]} of ${peopleText(people.asked)}`}
+        title={people.asked === 0 ? TYPE_WORDS[type] : `${TYPE_WORDS[type]} of ${peopleText(people.asked)}`}
         within={{ ...WITHIN, name: id }}
         state={<StateChip request={request} />}
         actions={<Decide request={request} />}
         facts={<Facts request={request} />}
       />
       <Kept request={request} />
+      {people.asked === 0 && (
+        <p className="note info">
+          <Icon name="lock" />
+          Everyone in this request was erased since, so that it no longer counts or names them.
+        </p>
+      )}
       <Balance
         total={people.asked}
         what={people.asked === 1 ? 'person' : 'people'}
@@ -134,11 +141,17 @@ function Facts({ request }: { request: ListedGdprRequest }) {
   );
 }
 
-function Proof({ request: { request_id: id, people } }: { request: ListedGdprRequest }) {
+function Proof({ request: { request_id: id, people, state } }: { request: ListedGdprRequest }) {
   return (
     <Panel title="Receipts">
-      {people.treated === 0 ? (
-        <Empty says="No receipt yet. Millrace signs one as soon as people are treated; people on hold get theirs later." />
+      {people.treated === 0 && state !== 'treated' ? (
+        <Empty
+          says={
+            state === 'declined'
+              ? 'No receipt: nothing was deleted.'
+              : 'No receipt yet. Millrace signs one as soon as people are treated; people on hold get theirs later.'
+          }
+        />
       ) : (
         <Audited operation="listGdprReceipts" what="the receipts">
           {() => <ReceiptsOfRequest id={id} />}
@@ -225,7 +238,7 @@ function Counts({ locations }: { locations: readonly PersonalDataLocation[] }) {
           { title: 'Location', cell: ({ name }) => <code>{name}</code> },
           { title: 'Erased', isNumber: true, cell: ({ erased }) => countOf(erased) },
           { title: 'Survivors', isNumber: true, cell: ({ survivors }) => countOf(survivors) },
-          { title: 'A deletion does', cell: ({ erased_by: words }) => <span className="second">{plain(words)}</span> },
+          { title: 'How', cell: ({ erased_by: words }) => <span className="second">{plain(words)}</span> },
         ]}
         rows={shown === 'all' ? erasing : named}
         keyOf={({ name }) => name}

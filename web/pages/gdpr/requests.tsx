@@ -29,7 +29,9 @@ export function Requests() {
     <>
       <Head
         title="Requests"
-        facts={<span>of people for their data, or for its deletion; kept for a week once they are done</span>}
+        facts={
+          <span>People ask for their data, or for its deletion. A request is kept for a week once it is done.</span>
+        }
         actions={
           <>
             <ActionButton operation="requestAccess" onPress={() => setAsked('access')}>
@@ -42,28 +44,22 @@ export function Requests() {
         }
       />
       {waiting.data && <States states={waiting.data.by_state} />}
-      <div className="cols">
-        <div className="stack">
-          <div id="waiting">
-            <Panel
-              title="Waiting for approval"
-              end={waiting.data && waiting.data.total_items > 0 && <Chip tone="warn">{waiting.data.total_items}</Chip>}
-            >
-              <Shown result={waiting}>{({ items }) => <Waiting items={items} />}</Shown>
-            </Panel>
-          </div>
-          <div id="requests">
-            <All states={waiting.data?.by_state} />
-          </div>
-        </div>
-        <aside className="stack">
-          <AsCommand
-            operation="listGdprRequests"
-            cli={['millrace gdpr requests', 'millrace gdpr access <user…>', 'millrace gdpr delete <user…>']}
-            manual="gdpr"
-          />
-        </aside>
+      <div id="waiting">
+        <Panel
+          title="Waiting for approval"
+          end={waiting.data && waiting.data.total_items > 0 && <Chip tone="warn">{waiting.data.total_items}</Chip>}
+        >
+          <Shown result={waiting}>{({ items }) => <Waiting items={items} />}</Shown>
+        </Panel>
       </div>
+      <div id="requests">
+        <All states={waiting.data?.by_state} />
+      </div>
+      <AsCommand
+        operation="listGdprRequests"
+        cli={['millrace gdpr requests', 'millrace gdpr access <user…>', 'millrace gdpr delete <user…>']}
+        manual="gdpr"
+      />
       {asked && <Ask type={asked} onClose={() => setAsked(null)} />}
     </>
   );

@@ -56,7 +56,7 @@ function Finder({ start, asked, onFind, onPress }: FinderProps) {
   };
   return (
     <>
-      <Head title="People" facts={<span>one at a time: there is no list of everybody</span>} />
+      <Head title="People" facts={<span>One at a time: there is no list of everybody.</span>} />
       <div className="cols">
         <div className="stack">
           <Panel title="Find a person">

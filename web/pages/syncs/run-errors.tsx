@@ -24,7 +24,10 @@ const COLUMNS: readonly Column<SyncError>[] = [
     title: 'Person',
     cell: ({ customer_id: id }) => (id === null ? <span className="quiet">–</span> : <PersonLink id={id} />),
   },
-  { title: 'Field', cell: ({ key }) => (key === null ? <span className="quiet">–</span> : <code>{key}</code>) },
+  {
+    title: 'Field',
+    cell: ({ key }) => (key === null ? <span className="quiet">–</span> : <code className="whole">{key}</code>),
+  },
   {
     title: 'Problem',
     cell: ({ message, error_type, outcome, redriven_by }) => (
