@@ -70,6 +70,7 @@ export const ConsoleSession = z
     enable: Enable,
     admin: z.boolean(),
     superadmin: z.boolean(),
+    now: z.iso.datetime().describe('The time by the clock of the server'),
     idle_at: z.iso.datetime().describe('When the session ends unless it is used'),
     ends_at: z.iso
       .datetime()

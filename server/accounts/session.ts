@@ -108,6 +108,7 @@ async function showSession(
     enable: showRights(caller.rights),
     admin: caller.admin,
     superadmin: caller.superadmin,
+    now: new Date().toISOString(),
     idle_at: ends.expiresAt.toISOString(),
     ends_at: ends.endsAt?.toISOString() ?? null,
     temporal_ui: (caller.superadmin && temporalUi) || null,

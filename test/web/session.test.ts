@@ -103,8 +103,14 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
       // The page asked when it ends, and that was no use.
       return (await warning.isVisible()) && (await usedFor()) < 3;
     });
-    expect(await violationsOf(tab.page)).toEqual([]);
+    // A network that breaks off ends nothing.
+    await tab.page.route('**/api/session', (route) => route.abort());
     await tab.page.keyboard.press('Enter');
+    await warning.getByText('Millrace was not reached').waitFor();
+    await tab.page.unroute('**/api/session');
+    expect(await violationsOf(tab.page)).toEqual([]);
+    expect(await other.page.getByRole('heading', { name: 'Imports', exact: true }).isVisible()).toBe(true);
+    await warning.getByRole('button', { name: 'Stay logged in' }).press('Enter');
     await tab.page.getByRole('dialog').waitFor({ state: 'hidden' });
     expect(await usedFor()).toBe(30);
     await endIn('-1 second');
@@ -116,19 +122,54 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     expect([...tab.faults, ...other.faults]).toEqual([]);
   });
 
+  test('outlives a wrong password and a wrong clock', async () => {
+    const { email } = await makePerson(store, world);
+    const tab = await open();
+    await tab.page.clock.install({ time: Date.now() + 3_600_000 });
+    await logIn(tab, email, '/console/me');
+    expect(await tab.page.getByRole('dialog').count()).toBe(0);
+    await tab.page.getByLabel('Current password').fill('not this one');
+    await tab.page.getByLabel('New password').fill('correct horse battery staple 2');
+    await tab.page.getByRole('button', { name: 'Change it' }).click();
+    await tab.page.getByText('password: is not the one in force').waitFor();
+    expect(await tab.page.getByLabel('New password').inputValue()).toBe('correct horse battery staple 2');
+    expect(tab.faults).toEqual([]);
+  });
+
+  test('shows nothing of a session that was over when another person logs in elsewhere', async () => {
+    const [one, two] = [await makePerson(store, world), await makePerson(store, world)];
+    const tab = await open();
+    await logIn(tab, one.email, '/console/sors');
+    await tab.page.getByLabel('Name', { exact: true }).fill('Of the first person');
+    await store.db.query('DELETE FROM tokens WHERE user_id = $1', [one.id]);
+    const other = await open({ context: tab.context });
+    await logIn(other, two.email, '/console/me');
+    await tab.page.getByRole('button', { name: two.email }).waitFor();
+    expect(await tab.page.getByLabel('Name', { exact: true }).inputValue()).toBe('');
+  });
+
   test('acts in one entity: a tab of another says so, and sends nothing', async () => {
     const { email, id } = await makePerson(store, world);
     const second = await makeWorld(store);
     await insertMembership(store.db, { userId: id, entityId: second.entity.id, rights: [...RIGHTS], admin: true });
     const tab = await open();
     await logIn(tab, email, '/console/sors');
-    await tab.page.getByLabel('Name', { exact: true }).fill('Of the first entity');
     const other = await open({ context: tab.context });
     await other.page.goto('/console/');
     await other.page.getByLabel('Entity').selectOption({ label: second.entity.name });
     await other.page.getByRole('main').getByText(second.entity.name).waitFor();
+    const heading = tab.page.getByRole('heading', { name: 'Another tab has switched the entity' });
+    await heading.waitFor();
+    await tab.page.getByRole('button', { name: 'Show the entity of the session' }).click();
+    await tab.page.goto('/console/sors');
+    await tab.page.getByLabel('Name', { exact: true }).fill('Of the first entity');
+    // A switch that the tab has not heard of.
+    await other.page.evaluate(
+      `fetch('/api/session', { method: 'PUT', headers: { 'content-type': 'application/json', 'x-millrace-console': '1' },
+         body: JSON.stringify({ entity: ${JSON.stringify(world.entity.identifier)} }) })`,
+    );
     await tab.page.getByRole('button', { name: 'Create' }).click();
-    await tab.page.getByRole('heading', { name: 'Another tab has switched the entity' }).waitFor();
+    await heading.waitFor();
     expect(await sorsNamed('Of the first entity')).toBe(0);
     expect(await violationsOf(tab.page)).toEqual([]);
     expect([...tab.faults, ...other.faults]).toEqual([]);

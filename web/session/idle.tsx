@@ -1,6 +1,7 @@
 /** The warning before a session ends for want of use. */
 import { useEffect, useRef, useState } from 'react';
 import type { ConsoleSession } from '../../api/client.ts';
+import { Refused } from '../parts/refusal.tsx';
 import { Refusal } from './api.ts';
 
 const WARNING_MS = 2 * 60_000;
@@ -14,15 +15,17 @@ export function IdleWarning({
   session,
   ask,
   extend,
-  onEnd,
+  onError,
 }: {
   session: ConsoleSession;
   ask: () => Promise<ConsoleSession>;
   extend: () => Promise<ConsoleSession>;
-  onEnd: () => void;
+  /** Hears why the server did not say when the session ends. */
+  onError: (error: unknown) => void;
 }) {
   const [ends, setEnds] = useState<Ends>(() => endsOf(session));
   const [now, setNow] = useState(Date.now);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
   const dialog = useRef<HTMLDialogElement>(null);
   const left = ends.at - now;
   const isNear = left <= WARNING_MS;
@@ -30,14 +33,11 @@ export function IdleWarning({
   useEffect(() => {
     const look = (): void => {
       setNow(Date.now());
-      ask().then((shown) => setEnds(endsOf(shown)), endIfUnknown);
-    };
-    const endIfUnknown = (error: unknown): void => {
-      if (error instanceof Refusal && error.http === 401) onEnd();
+      ask().then((shown) => setEnds(endsOf(shown)), onError);
     };
     const timer = setInterval(look, CHECK_MS);
     return () => clearInterval(timer);
-  }, [ask, onEnd]);
+  }, [ask, onError]);
 
   useEffect(() => {
     if (!isNear) {
@@ -50,9 +50,13 @@ export function IdleWarning({
   }, [isNear]);
 
   const stay = (): void => {
+    setRefusal(null);
     extend().then(
       (shown) => setEnds(endsOf(shown)),
-      () => onEnd(),
+      (error: unknown) => {
+        if (error instanceof Refusal) setRefusal(error);
+        onError(error);
+      },
     );
   };
   const seconds = Math.max(0, Math.ceil(left / 1_000));
@@ -64,6 +68,7 @@ export function IdleWarning({
           The session ends in {Math.floor(seconds / 60)} min {String(seconds % 60).padStart(2, '0')} s.
           {ends.isFixed ? ' Log in again after that; what you typed and did not send is lost.' : ''}
         </p>
+        {refusal && <Refused refusal={refusal} />}
         {ends.isFixed ? (
           <button type="button" className="btn" onClick={() => dialog.current?.close()}>
             Close
@@ -78,8 +83,9 @@ export function IdleWarning({
   );
 }
 
-function endsOf({ idle_at, ends_at }: ConsoleSession): Ends {
+/** Returns when the session ends by this browser's clock, which may be wrong by hours. */
+function endsOf({ idle_at, ends_at, now }: ConsoleSession): Ends {
   const idle = Date.parse(idle_at);
   const end = ends_at === null ? Infinity : Date.parse(ends_at);
-  return { at: Math.min(idle, end), isFixed: end <= idle };
+  return { at: Math.min(idle, end) - Date.parse(now) + Date.now(), isFixed: end <= idle };
 }

@@ -13,7 +13,8 @@ import { Login } from './login.tsx';
 /** Ends or blocks the tab if a call found that its session is gone, or acts in another entity by now. */
 function heed(error: unknown): void {
   if (!(error instanceof Refusal)) return;
-  if (error.http === 401) gate.end();
+  // A wrong password is a 401, too: only the session itself says that it is gone.
+  if (error.http === 401) void askSession().catch(endIfGone);
   if (error.http === 409 && error.status === 'other_entity') gate.block();
 }
 
@@ -52,9 +53,16 @@ export function useSession(): SessionValue {
   return value;
 }
 
-/** Lets the tabs of a browser hear that a session ended or began. */
+/** Asks for the session as a page does by itself: that is no use of it. */
+const askSession = (): Promise<ConsoleSession> => api.viewSession({}, BACKGROUND);
+
+function endIfGone(error: unknown): void {
+  if (error instanceof Refusal && error.http === 401) gate.end();
+}
+
+/** Lets the tabs of a browser hear that a session ended, began, or acts in another entity. */
 const tabs = new BroadcastChannel('millrace-session');
-type Word = 'ended' | 'begun';
+type Word = 'ended' | 'begun' | 'switched';
 const say = (word: Word): void => tabs.postMessage(word);
 
 type State =
@@ -95,8 +103,12 @@ export function SessionGate({ children }: { children: ReactNode }) {
     };
     gate.block = () => setState({ kind: 'blocked' });
     const heard = ({ data }: MessageEvent<Word>): void => {
-      if (data === 'ended') end(true);
-      else void load();
+      if (data === 'ended') return end(true);
+      if (data === 'switched') return gate.block();
+      // The session that this tab shows was another, perhaps of another person.
+      queries.clear();
+      setState({ kind: 'loading' });
+      void load();
     };
     tabs.addEventListener('message', heard);
     return () => tabs.removeEventListener('message', heard);
@@ -154,6 +166,7 @@ function SessionProvider({
       may: (operation, of) => missingFor(operation, of).length === 0,
       async switchTo(entity) {
         await api.switchSession({ body: { entity } });
+        say('switched');
         location.assign('/console/');
       },
       async logOut() {
@@ -165,12 +178,7 @@ function SessionProvider({
   return (
     <Context.Provider value={value}>
       {children}
-      <IdleWarning
-        session={session}
-        ask={() => api.viewSession({}, BACKGROUND)}
-        extend={() => api.viewSession()}
-        onEnd={gate.end}
-      />
+      <IdleWarning session={session} ask={askSession} extend={() => api.viewSession()} onError={endIfGone} />
     </Context.Provider>
   );
 }

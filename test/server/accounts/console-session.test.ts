@@ -53,6 +53,7 @@ test('a session shows user, entities and rights, and no key; its cookie is kept 
       enable: expect.objectContaining({ sor_manage: true, crashes_view: false }),
       admin: true,
       superadmin: false,
+      now: expect.any(String),
       idle_at: expect.any(String),
       ends_at: expect.any(String),
       temporal_ui: null,
