@@ -1,14 +1,15 @@
 // Maps the records of a batch to values of attributes, and checks them by the rules of their SoR.
 import type { SetRow, ValueRow } from '../../domain/attributes/value-row.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
-import type { CustomerField } from '../../domain/syncs/record-mapping.ts';
+import type { SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { isSuspiciousId } from '../../domain/attributes/customer-id.ts';
 import { checkRecord, customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRows } from './checksum.ts';
-import type { SyncItem } from './items.ts';
+import { deletionRecord } from './deletions.ts';
+import { type SyncItem, sourceKeyOf } from './items.ts';
 import type { BatchRecord } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
@@ -33,25 +34,29 @@ export function numbered(items: readonly SyncItem[], before: number): NumberedIt
 /** Checks records by the SoR's current rules; also used again after the rules have changed. */
 export async function checkBatch(
   { db }: Pick<Dependencies, 'db'>,
-  { entityId, mapping }: Sync,
+  sync: Sync,
   { sorId, mapper }: { sorId: number; mapper: RecordMapper },
   items: readonly NumberedItem[],
 ): Promise<CheckedBatch> {
-  const rules = await sorRules(db, entityId, sorId);
-  const checks = { rules, mapper, customer: mapping.customer! };
+  const rules = await sorRules(db, sync.entityId, sorId);
+  const checks = { rules, mapper, sync };
   return { records: items.map(({ item, ordinal }) => checkItem(item, ordinal, checks)), rules };
 }
 
-type Checks = { rules: SorRules; mapper: RecordMapper; customer: CustomerField };
+type Checks = { rules: SorRules; mapper: RecordMapper; sync: Sync };
 
-function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }: Checks): CheckedRecord {
+function checkItem(item: SyncItem, ordinal: number, { rules, mapper, sync }: Checks): CheckedRecord {
   const rootLine = item.rootLine ?? null;
+  if (item.kind === 'deleted') {
+    const keyOf = (fields: SourceRecord) => customerIdOf(mapper.map(fields, () => false));
+    return { ...deletionRecord(item, ordinal, sync, keyOf), item, rows: [] };
+  }
   if (item.kind === 'malformed') {
     const error = { ...malformedError(ordinal, item.raw, item.message, item.isErased), originalLine: rootLine };
-    return { item, ordinal, rootLine, key: null, rows: [], checksum: null, error };
+    return { item, ordinal, rootLine, key: null, sourceKey: null, rows: [], checksum: null, error };
   }
   const mapped = mapper.map(item.record, (field) => rules.sorDeleted || rules.attributes.has(field));
-  const { rows, refusals } = checkRecord(mapped, rules, customer);
+  const { rows, refusals } = checkRecord(mapped, rules, sync.mapping.customer!);
   const error =
     refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   const checksum = error ? null : checksumOfRows(rows);
@@ -63,6 +68,7 @@ function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }:
     rootLine,
     wasNamed: item.wasNamed,
     key,
+    sourceKey: sourceKeyOf(item, sync),
     rows,
     checksum,
     error,

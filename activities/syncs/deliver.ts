@@ -24,12 +24,14 @@ import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
+import { withKeysOfSource } from './deletions.ts';
 import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
 import {
   countRecords,
   decideOutcomes,
+  keysOf,
   progressAfter,
   progressTaken,
   type RecordOutcome,
@@ -65,14 +67,13 @@ export async function deliverBatch(
   before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const { entityId, id: syncId } = job.sync;
-  const items = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
-  if (target.mapper.isToStop) return 'stopped';
-  const known = await findKnownRecords(
+  const items = await withKeysOfSource(
     deps.db,
-    entityId,
-    syncId,
-    items.flatMap(({ key }) => key ?? []),
+    job.sync,
+    await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken),
   );
+  if (target.mapper.isToStop) return 'stopped';
+  const known = await findKnownRecords(deps.db, entityId, syncId, keysOf(items));
   const outcomes = decideOutcomes(items, known, job.run);
   const { bytes, oddCursors } = batch;
   const taken = {

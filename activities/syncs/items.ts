@@ -6,6 +6,11 @@ import type { Cursor, Field, ReadItem } from '../../connectors/core/contract.ts'
  */
 export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean; isErased?: boolean };
 
+/** Returns the source's key of a record; null if the sync has no use for it. */
+export function sourceKeyOf(item: SyncItem, { removes }: { removes: boolean }): string | null {
+  return removes && item.kind === 'record' ? (item.key ?? null) : null;
+}
+
 /** Consecutive batches of a source that are written together. */
 export type JoinedBatch = {
   items: SyncItem[];

@@ -19,12 +19,14 @@ import { LaneQueue } from '../core/lane-queue.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checkBatch, type CheckedBatch, type CheckedRecord, numbered } from './attributes.ts';
 import { cursorBehind, cursorToNote, isErasedNamed } from './cursor.ts';
+import { withKeysOfSource } from './deletions.ts';
 import { erasedAmong } from './erased.ts';
 import type { JoinedBatch, SyncItem } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import {
   countRecords,
   decideOutcomes,
+  keysOf,
   progressAfter,
   progressTaken,
   type RecordOutcome,
@@ -80,12 +82,8 @@ async function mergePart(deps: Dependencies, job: SyncJob, target: Target, part:
   const { entityId, id: syncId } = job.sync;
   return inSlot(deps.takePartSlot, entityId, async () => {
     for (let { checked } = part; ;) {
-      const known = await findKnownRecords(
-        deps.db,
-        entityId,
-        syncId,
-        checked.records.flatMap(({ key }) => key ?? []),
-      );
+      checked = { ...checked, records: await withKeysOfSource(deps.db, job.sync, checked.records) };
+      const known = await findKnownRecords(deps.db, entityId, syncId, keysOf(checked.records));
       const outcomes = decideOutcomes(checked.records, known, job.run);
       const outcome = await mergePrepared(deps, job, target, part, { ...checked, known, outcomes });
       if (outcome === 'moved') return null;
@@ -276,7 +274,9 @@ export class AttributeLanes {
       unmappedFields: [...this.#target.mapper.unmapped],
       oddCursors: batch.oddCursors,
     };
-    if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
+    // A deletion may be of a record that is still on its way.
+    const deletes = checked.records.some(({ deletes: keys }) => keys !== undefined && keys !== 'ignored');
+    if (deletes || this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     await this.#lanes.free();
     const after = await this.#pin(batch.items, checked, taken, before);
     if (after) this.#merge(checked, { number: after.batchesTaken, position: after.position }, before.lanesDone);

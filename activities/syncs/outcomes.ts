@@ -20,19 +20,28 @@ export type BatchRecord = {
   wasNamed?: boolean | undefined;
   /** Identifies the record within the sync; null if it has no valid key. */
   key: string | null;
+  /** The source's own key, which may come back in a deletion; null if the source or the sync knows no deletions. */
+  sourceKey: string | null;
   /** Checksum of its content; null if part of it can't be written. */
   checksum: Buffer | null;
   error: ImportError | null;
   /** True if its customer id is probably a mistake. */
   isSuspicious?: boolean;
+  /** Not a record, but the deletion of those with these keys; `ignored`: the sync removes nothing. */
+  deletes?: readonly string[] | 'ignored';
 };
+
+/** Returns the keys that these records and deletions are about. */
+export function keysOf(records: readonly Pick<BatchRecord, 'key' | 'deletes'>[]): string[] {
+  return records.flatMap(({ key, deletes }) => key ?? (Array.isArray(deletes) ? (deletes as string[]) : []));
+}
 
 /** `superseded`: a later run has already read a newer state of the re-driven record. */
 export type RecordOutcome = keyof Omit<RecordCounts, 'read'> | 'superseded';
 
 /**
  * Decides the outcome of each record, in order, by the stored checksum of its key. A second record with the same key is
- * compared with the first.
+ * compared with the first. A deletion counts as written if one of its records is known.
  */
 export function decideOutcomes(
   records: readonly BatchRecord[],
@@ -40,7 +49,16 @@ export function decideOutcomes(
   { id, fresh, rootId }: SyncRun,
 ): RecordOutcome[] {
   const last = new Map<string, Buffer | null>();
-  return records.map(({ key, checksum, error, wasNamed = false }) => {
+  const deleted = new Set<string>();
+  const isThere = (key: string) => !deleted.has(key) && (last.has(key) || known.get(key)?.isDeleted === false);
+  return records.map(({ key, checksum, error, deletes, wasNamed = false }) => {
+    if (deletes === 'ignored') return 'ignored';
+    if (deletes) {
+      const there = deletes.filter(isThere);
+      for (const each of there) deleted.add(each);
+      return there.length > 0 ? 'written' : 'unchanged';
+    }
+    if (key !== null) deleted.delete(key);
     const before = key === null ? undefined : known.get(key);
     if (rootId !== null && key !== null && isOutdated(before, { id, rootId, wasNamed })) return 'superseded';
     if (error) {
@@ -65,25 +83,32 @@ function isOutdated(
 }
 
 /**
- * Returns what to store about each key (its last record counts), and which unchanged records were seen. Leaves out
- * records that failed in a re-drive: they would pass for the latest state.
+ * Returns what to store about each key (its last record counts), which unchanged records were seen, and which were
+ * deleted. Leaves out records that failed in a re-drive: they would pass for the latest state.
  */
 export function notesOf(
   records: readonly (BatchRecord & { customerId?: string | null })[],
   outcomes: readonly RecordOutcome[],
   { rootId }: Pick<SyncRun, 'rootId'>,
-): { handled: HandledRecord[]; seen: string[] } {
+): { handled: HandledRecord[]; seen: Pick<HandledRecord, 'key' | 'sourceKey'>[]; deleted: string[] } {
   const handled = new Map<string, HandledRecord>();
-  const seen = new Set<string>();
-  for (const [index, { key, checksum, customerId = null }] of records.entries()) {
+  const seen = new Map<string, Pick<HandledRecord, 'key' | 'sourceKey'>>();
+  const deleted = new Set<string>();
+  for (const [index, { key, sourceKey, checksum, deletes, customerId = null }] of records.entries()) {
     const outcome = outcomes[index]!;
+    if (deletes && deletes !== 'ignored') for (const each of deletes) deleted.add(each);
     if (key === null || outcome === 'superseded') continue;
-    if (outcome === 'unchanged') seen.add(key);
-    else if (outcome === 'written') handled.set(key, { key, customerId, checksum });
-    else if (rootId === null) handled.set(key, { key, customerId, checksum: null });
+    deleted.delete(key);
+    if (outcome === 'unchanged') seen.set(key, { key, sourceKey });
+    else if (outcome === 'written') handled.set(key, { key, customerId, checksum, sourceKey });
+    else if (rootId === null) handled.set(key, { key, customerId, checksum: null, sourceKey });
   }
   // If a record was written and then came again unchanged, the first entry holds.
-  return { handled: [...handled.values()], seen: [...seen].filter((key) => !handled.has(key)) };
+  return {
+    handled: [...handled.values()],
+    seen: [...seen.values()].filter(({ key }) => !handled.has(key)),
+    deleted: [...deleted],
+  };
 }
 
 /** Progress that a batch adds to its run: bytes, share of the source read, cursor, and unmapped field names so far. */
@@ -119,6 +144,7 @@ export function shareOf(begun: RunProgress, done: number | null): number | null 
 /** Returns a run's progress with the outcomes of these records counted. */
 export function progressAfter(before: RunProgress, { outcomes, records, errors }: Came): RunProgress {
   const count = (...of: RecordOutcome[]) => outcomes.filter((outcome) => of.includes(outcome)).length;
+  const deletionsIgnored = records.filter(({ deletes }) => deletes === 'ignored').length;
   const types = errors.map(({ errorType }) => ({ [errorType]: 1 }));
   return {
     ...before,
@@ -126,6 +152,7 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
     written: before.written + count('written'),
     unchanged: before.unchanged + count('unchanged', 'superseded'),
     ignored: before.ignored + count('ignored'),
+    deletionsIgnored: before.deletionsIgnored + deletionsIgnored,
     failed: before.failed + count('failed'),
     unnamed:
       before.unnamed + records.filter(({ key, error }) => key === null && error !== null && !isOfErased(error)).length,
@@ -177,8 +204,8 @@ export async function recordOutcomes(
   const { entityId, id: syncId } = sync;
   const errors = await redactErased(tx, deps, entityId, errorsOf(records, outcomes), () => customerTypeOf(sync));
   await insertImportErrors(tx, entityId, run.id, errors);
-  const { handled, seen } = notesOf(records, outcomes, run);
-  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, { known, seen });
+  const { handled, ...others } = notesOf(records, outcomes, run);
+  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, { known, ...others });
   if (run.rootId !== null) {
     const settled = settledLines(records, outcomes).map((line) => ({ line, column: 0 }));
     await updateErrorsRedriven(tx, entityId, run.rootId, settled, run.id);

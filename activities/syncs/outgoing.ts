@@ -12,7 +12,8 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
 import { erasedAmong } from './erased.ts';
-import type { SyncItem } from './items.ts';
+import { deletionRecord } from './deletions.ts';
+import { type SyncItem, sourceKeyOf } from './items.ts';
 import type { BatchRecord, RecordOutcome } from './outcomes.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
@@ -46,16 +47,23 @@ export async function outgoingOf(
 export function toOutgoing(
   item: SyncItem,
   ordinal: number,
-  { mapping }: Sync,
+  sync: Sync,
   keyFields: string[],
   mapper: RecordMapper,
 ): Outgoing {
+  const { mapping } = sync;
   const rootLine = item.rootLine ?? null;
+  if (item.kind === 'deleted') {
+    const keyOf = (fields: SourceRecord) =>
+      keyOfRecord(Object.fromEntries(mapper.map(fields, () => false).values) as SourceRecord, keyFields);
+    return { ...deletionRecord(item, ordinal, sync, keyOf), customerId: null, source: null, record: null, sent: null };
+  }
   const nothing = {
     ordinal,
     rootLine,
     wasNamed: item.wasNamed,
     key: null,
+    sourceKey: sourceKeyOf(item, sync),
     customerId: null,
     checksum: null,
     record: null,
@@ -72,11 +80,8 @@ export function toOutgoing(
   const refusals = refusalsOf(mapped, record, keyFields, customerFault);
   // Records whose ids today's stricter rules refuse (white space at the end, for one) still have a key, so that they do
   // not count as vanished.
-  const isNamed =
-    keyFields.length > 0 &&
-    keyFaultsOf(record, keyFields).length === 0 &&
-    (mapping.customer === null || (customerId !== null && customerIdError(customerId) === undefined));
-  const key = isNamed ? JSON.stringify(keyFields.map((field) => record[field])) : null;
+  const isOfCustomer = mapping.customer === null || (customerId !== null && customerIdError(customerId) === undefined);
+  const key = isOfCustomer ? keyOfRecord(record, keyFields) : null;
   const error =
     refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   return {
@@ -89,6 +94,12 @@ export function toOutgoing(
     record: error ? null : record,
     checksum: error ? null : checksumOfRecord(record),
   };
+}
+
+/** Returns null if fields that name the record are missing or too long, or the destination has no key. */
+function keyOfRecord(record: SourceRecord, keyFields: string[]): string | null {
+  const isNamed = keyFields.length > 0 && keyFaultsOf(record, keyFields).length === 0;
+  return isNamed ? JSON.stringify(keyFields.map((field) => record[field])) : null;
 }
 
 function customerFaultOf(customerId: string | null, field: string): string | undefined {

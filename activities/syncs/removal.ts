@@ -1,4 +1,4 @@
-// Removes from the destination what a complete reading of the source no longer contains.
+// Removes from the destination what the source has deleted, or what a complete reading of it no longer contains.
 import type { Json, SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
@@ -25,12 +25,12 @@ const MAX_VALUES = 20_000;
 const MAX_RECORDS = 500;
 
 /**
- * Removes records that a complete reading no longer contains. Removes nothing if some records had no valid key, or if
- * more vanished than the sync allows without approval.
+ * Removes records that the source has deleted, and those that a complete reading no longer contains. Removes nothing if
+ * some records of a complete reading had no valid key, or if it is more than the sync allows without approval.
  */
 export async function removeVanished(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { sync, run } = job;
-  if (!sync.removes || sync.mode !== 'full' || run.dryRun || run.rootId !== null || run.removal) return;
+  if (!sync.removes || run.dryRun || run.rootId !== null || run.removal) return;
   const reason = await reasonAgainst(deps, job);
   if (reason) return settle(deps, job, 0, reason);
   const failures =
@@ -50,13 +50,13 @@ async function reasonAgainst(
 ): Promise<SyncRun['removal']> {
   const run = await findRunById(db, sync.entityId, id);
   const unnamed = run?.progress.unnamed ?? 0;
-  if (unnamed > 0) {
+  if (unnamed > 0 && sync.mode === 'full') {
     return {
       state: 'skipped',
       reason: `${unnamed} records could not be told apart from those that vanished: mend them, and run it again`,
     };
   }
-  const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id });
+  const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id, mode: sync.mode });
   const isTooMuch = (vanished + removed) * 100 > (known + removed) * sync.removalLimit;
   if (!isTooMuch || removalsConfirmed) return null;
   const found = `${vanished} of ${known} records have vanished, over ${sync.removalLimit} %`;
@@ -85,7 +85,7 @@ async function removeAttributes(
   sorId: number,
   scope: RunScope,
 ): Promise<Failures> {
-  const { entityId, id: syncId } = sync;
+  const { entityId, id: syncId, mode } = sync;
   for (let after: string | null = '', from = after; after !== null;) {
     scope.throwIfEnding();
     from = after;
@@ -97,7 +97,7 @@ async function removeAttributes(
         await holdSorRevision(tx, entityId, sorId);
         const attributes = await attributesOf(tx, sync, sorId);
         const limit = Math.max(1, Math.floor(MAX_VALUES / Math.max(1, attributes.length)));
-        const vanished = await listVanished(tx, entityId, { syncId, runId }, from, limit);
+        const vanished = await listVanished(tx, entityId, { syncId, runId, mode }, from, limit);
         if (vanished.length === 0) return null;
         const keys = vanished.map((record) => record.key);
         const changes = removals(keys, attributes, sync.mapping.customer!.type);
@@ -156,12 +156,12 @@ async function removeRecords(
   { destination: open }: SyncEnds,
   scope: RunScope,
 ): Promise<Failures> {
-  const { entityId, id: syncId } = sync;
+  const { entityId, id: syncId, mode } = sync;
   const { stream, key: fields } = sync.destination as { stream: string; key: string[] };
   const failures: Failures = { count: 0, message: '' };
   for (let after = ''; ;) {
     scope.throwIfEnding();
-    const vanished = await listVanished(deps.db, entityId, { syncId, runId: run.id }, after, MAX_RECORDS);
+    const vanished = await listVanished(deps.db, entityId, { syncId, runId: run.id, mode }, after, MAX_RECORDS);
     if (vanished.length === 0) return failures;
     const records = vanished.map((record) => recordOf(fields, record.key));
     const batchId = `${run.identifier}-${checksumOfRecord({ vanished }).toString('hex')}`;

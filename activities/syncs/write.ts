@@ -19,11 +19,19 @@ import { redactErased } from '../gdpr/redact-erased.ts';
 import { checkBatch, type CheckedBatch, type CheckedRecord, numbered } from './attributes.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { deliverBatch } from './deliver.ts';
+import { sayDeletion, withKeysOfSource } from './deletions.ts';
 import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
 import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { AttributeLanes } from './lanes.ts';
-import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
+import {
+  type BatchRecord,
+  decideOutcomes,
+  keysOf,
+  progressAfter,
+  progressTaken,
+  type RecordOutcome,
+} from './outcomes.ts';
 import { outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
@@ -146,21 +154,25 @@ function shownFirst(sample: SampleRecord[]): SampleRecord[] {
 
 async function lookAtAttributes(
   deps: Dependencies,
-  { sync }: SyncJob,
+  { sync, run }: SyncJob,
   sorId: number,
   mapper: RecordMapper,
   items: JoinedBatch['items'],
   before: number,
 ): Promise<Findings> {
   const { records: checked, rules } = await checkBatch(deps, sync, { sorId, mapper }, numbered(items, before));
-  const records = await withoutErased(deps, sync, checked);
+  const records = await withKeysOfSource(deps.db, sync, await withoutErased(deps, sync, checked));
   const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
   const people = ids.map((customerId) => ({ customerType: customerTypeOf(sync), customerId }));
   const stored = await storedValues(deps, sync.entityId, sorId, rules, people);
-  const looked = records.map((record) => lookAt(record, rules, stored));
+  const known = await findKnownRecords(deps.db, sync.entityId, sync.id, keysOf(records));
+  const outcomes = decideOutcomes(records, known, run);
+  const looked = records.map((record, index) =>
+    record.deletes ? lookAtDeletion(record, outcomes[index]!) : lookAt(record, rules, stored),
+  );
   return {
     records,
-    people: records.map(({ key }) => key),
+    people: looked.map(({ customer_id: customerId }) => customerId),
     outcomes: looked.map(({ outcome }) => outcome),
     sample: looked.slice(0, MAX_SHOWN * 10),
   };
@@ -224,6 +236,15 @@ function lookAt(
   return { line, outcome, customer_id: key, changes, ...(error ? { message: error.message } : {}) };
 }
 
+function lookAtDeletion({ ordinal: line, deletes }: BatchRecord, outcome: RecordOutcome): SampleRecord {
+  return {
+    line,
+    outcome: outcome as SampleRecord['outcome'],
+    customer_id: (deletes !== 'ignored' && deletes?.[0]) || null,
+    message: sayDeletion(outcome),
+  };
+}
+
 type Value = string | boolean | readonly string[] | null;
 
 /** Returns a stored value as a sample shows it. A Datetime is stored as milliseconds, an empty Set as no value. */
@@ -262,20 +283,17 @@ async function lookAtRecords(
   items: JoinedBatch['items'],
   before: number,
 ): Promise<Findings> {
-  const outgoing = await outgoingOf(deps, sync, { key, mapper }, items, before);
-  const known = await findKnownRecords(
-    deps.db,
-    sync.entityId,
-    sync.id,
-    outgoing.flatMap((item) => item.key ?? []),
-  );
+  const found = await outgoingOf(deps, sync, { key, mapper }, items, before);
+  const outgoing = await withKeysOfSource(deps.db, sync, found);
+  const known = await findKnownRecords(deps.db, sync.entityId, sync.id, keysOf(outgoing));
   const outcomes = decideOutcomes(outgoing, known, run);
-  const sample = outgoing.map(({ ordinal: line, customerId, record, error }, index): SampleRecord => ({
+  const sample = outgoing.map(({ ordinal: line, customerId, record, error, deletes }, index): SampleRecord => ({
     line,
     outcome: outcomes[index] as SampleRecord['outcome'],
     customer_id: customerId,
     record: shownRecord(record),
     ...(error ? { message: error.message } : {}),
+    ...(deletes ? { message: sayDeletion(outcomes[index]!) } : {}),
   }));
   return {
     records: outgoing,

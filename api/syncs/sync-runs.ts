@@ -33,6 +33,9 @@ export const SyncRun = z
       .describe('Numbers of records: read = written + unchanged + ignored + failed'),
     errors_by_type: z.record(z.string(), z.int()).describe('Numbers of failed and ignored records, by error type'),
     suspicious_ids: z.int().describe(`Number of records taken ${SUSPICIOUS}`),
+    deletions_ignored: z
+      .int()
+      .describe('Number of the ignored records that the source has deleted: a sync without removes removes nothing'),
     open: z
       .int()
       .nullable()

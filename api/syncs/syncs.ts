@@ -208,7 +208,11 @@ const others = {
     .nullable()
     .optional()
     .describe('For incremental: field by which to find new records, unless the source keeps its own state'),
-  removes: bodyFlag.optional().describe('For full: remove records that the source no longer has; by default false'),
+  removes: bodyFlag
+    .optional()
+    .describe(
+      'Remove records that the source no longer has; by default false. For incremental only with a source that reports deletions (singer, airbyte)',
+    ),
   removal_limit: bodyInteger({ min: 0, max: 100 })
     .optional()
     .describe('Percentage of known records: if more vanish, a run removes nothing; by default 50'),

@@ -361,7 +361,9 @@ function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   const counted = `${read} ${read === 1 ? 'record' : 'records'} read`;
   lines.push(`${state}: ${counted}, ${written} written, ${unchanged} unchanged, ${ignored} ignored, ${failed} failed`);
   lines.push(...suspiciousIds(run.suspicious_ids, 'records'));
-  if (ignored > 0) lines.push('of ignored records the values that have an attribute were written');
+  if (run.deletions_ignored > 0)
+    lines.push(`of those ignored, ${run.deletions_ignored} were deleted in the source: the sync removes nothing`);
+  if (ignored > run.deletions_ignored) lines.push('of ignored records the values that have an attribute were written');
   if (run.missing_fields.length > 0) {
     lines.push(
       `the source does not tell of these fields of the mapping: ${run.missing_fields.map(printable).join(', ')}`,
@@ -378,7 +380,7 @@ function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   lines.push(...troubleLines(run));
   lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
   lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
-  if (hasEnded(run) && run.open !== null && run.open < ignored + failed) {
+  if (hasEnded(run) && run.open !== null && run.open < ignored - run.deletions_ignored + failed) {
     lines.push('', `still open: ${run.open} (records failed and ignored that no re-drive has brought)`);
   }
   return lines.join('\n');

@@ -16,7 +16,7 @@ import {
   type Reading,
   type Stream,
 } from '../core/contract.ts';
-import { recordItem, malformed } from '../core/json-record.ts';
+import { itemOrDeletion, recordItem, malformed } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 /** AirbyteStream of the Airbyte protocol, version 0. */
@@ -73,6 +73,9 @@ function nameOf({ name, namespace }: { name: string; namespace?: string | null |
   return namespace ? `${namespace}.${name}` : name;
 }
 
+/** Field of a source that reads a log of changes, which says when a record was deleted (Airbyte: CDC). */
+const DELETED_AT = '_ab_cdc_deleted_at';
+
 const ORDERED = new Set(['string', 'date', 'datetime', 'integer', 'number']);
 
 /** Returns the source's own cursor, or the fields that a user may choose, its default first. */
@@ -92,6 +95,8 @@ export const airbyte = connector({
   title: 'Airbyte source',
   settings: commandSettings,
   source: {
+    reportsDeletions: true,
+
     async check(settings, context) {
       const source = findCommand('airbyte', settings, context);
       await checkMembers(source, settings, context);
@@ -122,9 +127,11 @@ async function* readSource(
   // Other sources restart a full reading, whatever state they get.
   const isResumable = reading.mode === 'incremental' || stream.is_resumable === true;
   const cursor = isResumable ? reading.cursor : null;
+  const { fields, key } = streamOf(stream);
   const taking = {
     stream,
     isResumable,
+    key: fields.some(({ name }) => name === DELETED_AT) ? key : null,
     batches: batcher(cursor),
     state: airbyteState(cursor),
     voice: sourceVoice(source, context),
@@ -137,7 +144,7 @@ async function* readSource(
     { name: 'catalog.json', text: JSON.stringify(configured(stream, reading)) },
     ...(typeof cursor === 'string' ? ['--state', { name: 'state.json', text: cursor }] : []),
   ];
-  yield* taking.batches.setFields(schemaFields(stream.json_schema));
+  yield* taking.batches.setFields(fields);
   try {
     for await (const line of commandLines({ ...source, args, error: 'transfer_broken' }, context))
       yield* take(line, taking);
@@ -154,12 +161,14 @@ async function* readSource(
 type Taking = {
   stream: AirbyteStream;
   isResumable: boolean;
+  /** The fields that identify a record, of a stream that says which ones are deleted. */
+  key: string[] | null;
   batches: Batcher;
   state: AirbyteState;
   voice: SourceVoice;
 };
 
-function take(line: Line, { stream, isResumable, batches, state, voice }: Taking): Batch[] {
+function take(line: Line, { stream, isResumable, key, batches, state, voice }: Taking): Batch[] {
   const message = messageOf(line);
   if (typeof message === 'string') {
     if (line.text.trimStart().startsWith('{')) return batches.add(malformed(line.text, message), line.bytes);
@@ -170,7 +179,8 @@ function take(line: Line, { stream, isResumable, batches, state, voice }: Taking
   if (message.type === 'RECORD') {
     const { record } = message;
     if (isObject(record) && !isOf(record, stream)) return [];
-    return batches.add(recordItem(isObject(record) ? record['data'] : record, line.text), line.bytes);
+    const item = recordItem(isObject(record) ? record['data'] : record, line.text);
+    return batches.add(key ? itemOrDeletion(item, DELETED_AT, key) : item, line.bytes);
   }
   if (message.type === 'STATE' && isResumable) batches.passed(state.take(message['state']));
   else voice.hear(message);

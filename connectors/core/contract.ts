@@ -55,8 +55,15 @@ export type Reading = {
   fields: readonly string[] | null;
 };
 
-/** A record, or a malformed one: `raw` is what can be shown of it, at most 2 KiB. */
-export type ReadItem = { kind: 'record'; record: SourceRecord } | { kind: 'malformed'; raw: string; message: string };
+/**
+ * A record, a malformed one (`raw` is what can be shown of it, at most 2 KiB), or a record that the source has deleted.
+ * `key`: the source's own name for the record, the same in all its versions; a source that reports deletions gives it
+ * with records, too. `customer`: the fields that are still known of a deleted record, which may name its customer.
+ */
+export type ReadItem =
+  | { kind: 'record'; record: SourceRecord; key?: string }
+  | { kind: 'malformed'; raw: string; message: string }
+  | { kind: 'deleted'; key: string | null; customer?: SourceRecord };
 
 /** At most BATCH_ITEMS and about BATCH_BYTES. */
 export type Batch = {
@@ -105,6 +112,8 @@ export type ConnectorContext = WaysOut & {
  * a time) and `transfer_broken` if it may succeed later.
  */
 export type Source<Settings> = {
+  /** True: an incremental reading may bring items of kind `deleted`. */
+  reportsDeletions?: true;
   /** Reaches the source with these settings, as `read` will. */
   check(settings: Settings, context: ConnectorContext): Promise<void>;
   discover(settings: Settings, context: ConnectorContext): Promise<Stream[]>;

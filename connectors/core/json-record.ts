@@ -27,6 +27,19 @@ export function recordItem(value: unknown, raw: Buffer | string): ReadItem {
   return typeof record === 'string' ? malformed(raw, `a record ${record}`) : { kind: 'record', record };
 }
 
+/**
+ * Returns an item of a stream whose field `mark` says when the source deleted a record: a deletion where it is set, and
+ * otherwise the item. Both are named by `key`, the fields that identify a record.
+ */
+export function itemOrDeletion(item: ReadItem, mark: string, key: readonly string[]): ReadItem {
+  if (item.kind !== 'record') return item;
+  const { [mark]: deletedAt = null, ...customer } = item.record;
+  const values = key.map((field) => item.record[field] ?? null);
+  const name = values.length === 0 || values.includes(null) ? null : JSON.stringify(values);
+  if (deletedAt !== null) return { kind: 'deleted', key: name, customer };
+  return name === null ? item : { ...item, key: name };
+}
+
 /** Returns the fault of JSON that is too deep, as the end of a sentence. */
 export const sayDepth = (levels: number) => `has arrays or objects more than ${levels} deep`;
 

@@ -8,7 +8,7 @@ import { type CommandSettings, commandSettings, findCommand, type NamedCommand }
 import { catalogCache, schemaFields } from '../commands/catalogs.ts';
 import { type Batcher, batcher } from '../core/batcher.ts';
 import { type Batch, connector, type ConnectorContext, type Reading, type Stream } from '../core/contract.ts';
-import { MAX_OUTSIDE_NESTING, recordItem, sayDepth, malformed } from '../core/json-record.ts';
+import { itemOrDeletion, MAX_OUTSIDE_NESTING, recordItem, sayDepth, malformed } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const metadata = z.looseObject({
@@ -67,21 +67,28 @@ function selected(one: SingerEntry, { mode, cursorField, fields }: Reading): Sin
   const method =
     mode === 'full' ? 'FULL_TABLE' : cursorField === null ? (forcedMethod(one) ?? 'INCREMENTAL') : 'INCREMENTAL';
   const key = mode === 'full' || cursorField === null ? {} : { 'replication-key': cursorField };
-  const asked = fields && new Set([...fields, ...streamOf(one).key, ...(cursorField === null ? [] : [cursorField])]);
+  const own = [...streamOf(one).key, DELETED_AT, ...(cursorField === null ? [] : [cursorField])];
+  const asked = fields && new Set([...fields, ...own]);
   const marks = [...(one.metadata ?? [])];
   for (const breadcrumb of [[], ...schemaFields(one.schema).map((field) => ['properties', field.name])]) {
     if (!marks.some((mark) => isSame(mark.breadcrumb, breadcrumb))) marks.push({ breadcrumb, metadata: {} });
   }
   const chosen = marks.map((mark) => {
-    const own = mark.breadcrumb.length === 0 ? { 'replication-method': method, ...key } : {};
+    const marksOfStream = mark.breadcrumb.length === 0 ? { 'replication-method': method, ...key } : {};
     const [part, field] = mark.breadcrumb;
     const isAsked = part !== 'properties' || asked === null || asked.has(field!);
     const isTaken = mark.metadata['inclusion'] !== 'unsupported' && isAsked;
-    return { ...mark, metadata: { ...mark.metadata, selected: isTaken, ...own } };
+    return { ...mark, metadata: { ...mark.metadata, selected: isTaken, ...marksOfStream } };
   });
   // Some taps read the stream's own members instead.
-  const own = cursorField === null || mode === 'full' ? {} : { replication_key: cursorField };
-  return { ...one, schema: { ...one.schema, selected: true }, replication_method: method, ...own, metadata: chosen };
+  const members = cursorField === null || mode === 'full' ? {} : { replication_key: cursorField };
+  return {
+    ...one,
+    schema: { ...one.schema, selected: true },
+    replication_method: method,
+    ...members,
+    metadata: chosen,
+  };
 }
 
 function deselected(one: SingerEntry): SingerEntry {
@@ -127,6 +134,9 @@ function isSame(one: string[], other: string[]): boolean {
   return one.length === other.length && one.every((part, index) => part === other[index]);
 }
 
+/** Field of a tap that reads a log of changes, which says when a record was deleted (the Meltano SDK's and others'). */
+const DELETED_AT = '_sdc_deleted_at';
+
 const CATALOG_BYTES = 64 * 1024 * 1024;
 
 const catalogs = catalogCache<SingerCatalog>();
@@ -141,6 +151,8 @@ export const singer = connector({
   title: 'Singer tap',
   settings: commandSettings,
   source: {
+    reportsDeletions: true,
+
     async check(settings, context) {
       await discovered(findCommand('singer', settings, context), context);
     },
@@ -159,7 +171,8 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
   const tap = findCommand('singer', settings, context);
   const catalog = catalogs.find(context, settings) ?? (await discovered(tap, context));
   const entry = findEntry(catalog, reading.stream);
-  const batches = batcher(reading.cursor);
+  const taking = { entry, batches: batcher(reading.cursor), key: keyOfDeleted(entry, schemaFields(entry.schema)) };
+  const { batches } = taking;
   const args = [
     '--config',
     configFile(tap),
@@ -171,7 +184,7 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
   try {
     for await (const line of commandLines({ ...tap, args, error: 'transfer_broken' }, context)) {
       isSilent = false;
-      yield* take(line, entry, batches, context);
+      yield* take(line, taking, context);
     }
   } catch (error) {
     // Records before the failure are kept, and reading continues from their state.
@@ -189,7 +202,15 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
   yield* batches.rest();
 }
 
-function take(line: Line, entry: SingerEntry, batches: Batcher, { log }: ConnectorContext): Batch[] {
+/** `key`: the fields that identify a record, of a stream that says which ones are deleted. */
+type Taking = { entry: SingerEntry; batches: Batcher; key: string[] | null };
+
+function keyOfDeleted(entry: SingerEntry, fields: Stream['fields']): string[] | null {
+  return fields.some(({ name }) => name === DELETED_AT) ? streamOf(entry).key : null;
+}
+
+function take(line: Line, taking: Taking, { log }: ConnectorContext): Batch[] {
+  const { entry, batches } = taking;
   const message = messageOf(line);
   if (typeof message === 'string') return batches.add(malformed(line.text, message), line.bytes);
   if (message.type === 'STATE') {
@@ -202,15 +223,21 @@ function take(line: Line, entry: SingerEntry, batches: Batcher, { log }: Connect
       'the tap gives files instead of records: take batch_config out of its config',
     );
   }
-  return isOf(message, entry) ? takeOfStream(line, message, batches, log) : [];
+  return isOf(message, entry) ? takeOfStream(line, message, taking, log) : [];
 }
 
-function takeOfStream(line: Line, message: Message, batches: Batcher, log: (line: string) => void): Batch[] {
+function takeOfStream(line: Line, message: Message, taking: Taking, log: (line: string) => void): Batch[] {
+  const { entry, batches, key } = taking;
   switch (message.type) {
-    case 'RECORD':
-      return batches.add(recordItem(message['record'], line.text), line.bytes);
-    case 'SCHEMA':
-      return batches.setFields(schemaFields(message['schema']));
+    case 'RECORD': {
+      const item = recordItem(message['record'], line.text);
+      return batches.add(key ? itemOrDeletion(item, DELETED_AT, key) : item, line.bytes);
+    }
+    case 'SCHEMA': {
+      const fields = schemaFields(message['schema']);
+      taking.key ??= keyOfDeleted(entry, fields);
+      return batches.setFields(fields);
+    }
     case 'ACTIVATE_VERSION':
       log('the tap says that what it has sent of the stream by now is the whole of it (ACTIVATE_VERSION)');
       return [];

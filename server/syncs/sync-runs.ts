@@ -53,7 +53,8 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
   const waiting = await findOpenRun(tx, root, { redriveOf: root.id });
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
-  const open = progress.ignored + progress.failed - (await countErrorsSettled(tx, entityId, id));
+  const { ignored, deletionsIgnored, failed } = progress;
+  const open = ignored - deletionsIgnored + failed - (await countErrorsSettled(tx, entityId, id));
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');
 }
 

@@ -9,7 +9,7 @@ import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { findUser } from '../../store/accounts/users.ts';
 import { findSor } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
-import { type Connection, lockConnection } from '../../store/syncs/connections.ts';
+import { type Connection, findConnection, lockConnection } from '../../store/syncs/connections.ts';
 import type { NewSync, Sync, SyncAlerts, SyncDestination } from '../../store/syncs/sync-record.ts';
 import { hasRecords } from '../../store/syncs/sync-records.ts';
 import { cancelRunsOf, findOpenRun } from '../../store/syncs/sync-runs.ts';
@@ -74,7 +74,9 @@ async function readDefinition(
     requireAlertConnections(tx, entityId, sync.alerts.connections, 'alerts.connections'),
   );
   if (mode === 'full') sync.cursorField = null;
-  refuseFields([...errors, ...misfits({ ...sync, destination, mapping }, body)]);
+  const read = source ?? (before && (await findConnection(tx, entityId, before.connectionId)));
+  const reportsDeletions = read !== null && connectorOf(read).source?.reportsDeletions === true;
+  refuseFields([...errors, ...misfits({ ...sync, destination, mapping, reportsDeletions }, body)]);
   return { ...sync, destination: destination!, mapping: mapping! };
 }
 
@@ -84,10 +86,12 @@ const NONE = 0;
 type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & {
   destination: SyncDestination | null;
   mapping: Mapping | null;
+  reportsDeletions: boolean;
 };
 
 /** Returns errors of parts that are right in themselves but do not go together. */
-function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldError[] {
+function misfits(parts: Parts, body: api.SyncChange): FieldError[] {
+  const { mode, removes, destination, schemaRule, mapping, reportsDeletions } = parts;
   const errors: FieldError[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
     errors.push({
@@ -95,10 +99,10 @@ function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, bod
       message: 'is of incremental readings: say mode: incremental, or leave it out',
     });
   }
-  if (removes && mode === 'incremental') {
+  if (removes && mode === 'incremental' && !reportsDeletions) {
     errors.push({
       element: 'removes',
-      message: 'is of full readings: an incremental one cannot tell what has vanished',
+      message: 'is of full readings with this source: its incremental ones cannot tell what has vanished',
     });
   }
   if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
@@ -116,7 +120,7 @@ async function readSource(
   { connection, stream }: { connection: string; stream: string },
 ) {
   const found = await knownConnection(tx, entityId, connection, 'source');
-  return { connectionId: found.id, stream };
+  return { connectionId: found.id, connector: found.connector, stream };
 }
 
 async function knownConnection(

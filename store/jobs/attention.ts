@@ -415,7 +415,7 @@ export const ATTENTION: readonly AttentionSource[] = [
     select: `SELECT o.identifier AS id, o.name, j.run, j.since, j.rows || ' records are open' AS reason
       FROM syncs o JOIN LATERAL (
         SELECT r.identifier AS run, r.ended_at AS since,
-          r.records_ignored + r.records_failed - ${settledRows('r.entity_id', 'r.id')} AS rows
+          r.records_ignored - r.deletions_ignored + r.records_failed - ${settledRows('r.entity_id', 'r.id')} AS rows
         FROM sync_runs r WHERE r.entity_id = o.entity_id AND r.sync_id = o.id AND r.state = 'finished'
           AND NOT r.dry_run AND r.root_id IS NULL ORDER BY r.id DESC LIMIT 1) j ON j.rows > 0
       WHERE o.entity_id = $1 AND o.deleted_at IS NULL`,

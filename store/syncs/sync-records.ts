@@ -9,10 +9,22 @@ export type KnownRecord = {
   /** Null: the last write failed. */
   checksum: Buffer | null;
   runId: number;
+  /** True: the source has deleted it, and its removal is still to come. */
+  isDeleted: boolean;
 };
 
-/** `checksum` null: it could not be written. */
-export type HandledRecord = { key: string; customerId: string | null; checksum: Buffer | null };
+/** `checksum` null: it could not be written; `sourceKey`: the source's own key, if it reports deletions. */
+export type HandledRecord = {
+  key: string;
+  customerId: string | null;
+  checksum: Buffer | null;
+  sourceKey?: string | null;
+};
+
+type SeenRecord = Pick<HandledRecord, 'key' | 'sourceKey'>;
+
+/** SQL for a source's key as it is stored: an index holds half of its hash, however long it is. */
+const storedSourceKey = (key: string) => `substr(sha256(convert_to(${key}, 'UTF8')), 1, 16)`;
 
 /** Lists known records by their keys. Looks up each: the planner would read all records of a first or large run. */
 export async function findKnownRecords(
@@ -24,31 +36,63 @@ export async function findKnownRecords(
   if (keys.length === 0) return new Map();
   const { rows } = await read(db, async (tx) => {
     await tx.query(LOOK_UP_BY_KEY);
-    return tx.query<{ key: string; checksum: Buffer | null; run_id: number }>(
-      `SELECT r.key, r.checksum, r.run_id
+    return tx.query<{ key: string; checksum: Buffer | null; run_id: number; is_deleted: boolean }>(
+      `SELECT r.key, r.checksum, r.run_id, r.is_deleted
        FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) COLLATE "C" AS key ORDER BY key OFFSET 0) asked
        JOIN sync_records r ON r.entity_id = asked.entity_id AND r.sync_id = asked.sync_id AND r.key = asked.key`,
       [entityId, syncId, keys],
     );
   });
-  return new Map(rows.map(({ key, checksum, run_id: runId }) => [key, { checksum, runId }]));
+  return new Map(
+    rows.map(({ key, checksum, run_id: runId, is_deleted: isDeleted }) => [key, { checksum, runId, isDeleted }]),
+  );
+}
+
+/** Returns the keys of known records by their sources' keys: several, if a record has had several. */
+export async function findKeysBySource(
+  db: Database,
+  entityId: number,
+  syncId: number,
+  sourceKeys: readonly string[],
+): Promise<Map<string, string[]>> {
+  const { rows } = await read(db, async (tx) => {
+    await tx.query(LOOK_UP_BY_KEY);
+    return tx.query<{ source_key: string; keys: string[] }>(
+      `SELECT asked.source_key, array_agg(r.key ORDER BY r.key) AS keys
+       FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) AS source_key OFFSET 0) asked
+       JOIN sync_records r ON r.entity_id = asked.entity_id AND r.sync_id = asked.sync_id
+         AND r.source_key = ${storedSourceKey('asked.source_key')}
+       GROUP BY asked.source_key`,
+      [entityId, syncId, [...new Set(sourceKeys)]],
+    );
+  });
+  return new Map(rows.map((row) => [row.source_key, row.keys]));
 }
 
 type NotedBy = { syncId: number; runId: number; isSeen: boolean };
 
+type Others = {
+  /** Keys with a row; null: unknown. */
+  known?: { has(key: string): boolean } | null;
+  /** Records that stay as they were. */
+  seen?: readonly SeenRecord[];
+  /** Keys of records that the source has deleted since. */
+  deleted?: readonly string[];
+};
+
 /**
- * Records outcomes of records, each key once; `seen`: keys that stay as they were; `known`: keys with a row, if known.
- * New ones written into attributes use a plain INSERT in the order of the index, at half the cost.
+ * Records outcomes of records, each key once. New ones written into attributes use a plain INSERT in the order of the
+ * index, at half the cost.
  */
 export async function upsertRecords(
   tx: Tx,
   entityId: number,
   by: NotedBy,
   records: readonly HandledRecord[],
-  { known = null, seen = [] }: { known?: { has(key: string): boolean } | null; seen?: readonly string[] } = {},
+  { known = null, seen = [], deleted = [] }: Others = {},
 ): Promise<void> {
-  const isNew = ({ key, customerId, checksum }: HandledRecord) =>
-    known !== null && checksum !== null && customerId === null && !known.has(key);
+  const isNew = ({ key, customerId, checksum, sourceKey = null }: HandledRecord) =>
+    known !== null && checksum !== null && customerId === null && sourceKey === null && !known.has(key);
   await insertRecords(tx, entityId, by, records.filter(isNew) as NewRecord[]);
   await replaceRecords(
     tx,
@@ -57,6 +101,7 @@ export async function upsertRecords(
     records.filter((record) => !isNew(record)),
   );
   if (by.isSeen) await updateRecordsSeen(tx, entityId, by, seen);
+  if (deleted.length > 0) await updateRecordsDeleted(tx, entityId, by, deleted);
 }
 
 type NewRecord = { key: string; checksum: Buffer };
@@ -93,11 +138,13 @@ async function replaceRecords(
 ): Promise<void> {
   if (records.length === 0) return;
   await tx.query(
-    `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, customer_id, checksum)
-     SELECT $1, $2, $3, $4, key, customer_id, checksum
-     FROM unnest($5::text[], $6::text[], $7::bytea[]) AS handled (key, customer_id, checksum) ORDER BY key COLLATE "C"
+    `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, customer_id, checksum, source_key)
+     SELECT $1, $2, $3, $4, key, customer_id, checksum, ${storedSourceKey('source_key')}
+     FROM unnest($5::text[], $6::text[], $7::bytea[], $8::text[]) AS handled (key, customer_id, checksum, source_key)
+     ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
-       SET run_id = excluded.run_id, seen_by = excluded.seen_by, customer_id = excluded.customer_id, checksum = excluded.checksum`,
+       SET run_id = excluded.run_id, seen_by = excluded.seen_by, customer_id = excluded.customer_id,
+         checksum = excluded.checksum, source_key = coalesce(excluded.source_key, sync_records.source_key), is_deleted = false`,
     [
       entityId,
       syncId,
@@ -106,6 +153,7 @@ async function replaceRecords(
       records.map(({ key }) => key),
       records.map(({ customerId }) => customerId),
       records.map(({ checksum }) => checksum),
+      records.map(({ sourceKey = null }) => sourceKey),
     ],
   );
 }
@@ -126,7 +174,8 @@ export async function upsertSending(
     `INSERT INTO sync_records (entity_id, sync_id, run_id, key, customer_id)
      SELECT $1, $2, $3, key, customer_id FROM unnest($4::text[], $5::text[]) AS sent (key, customer_id) ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
-       SET checksum = NULL, customer_id = excluded.customer_id, run_id = greatest(sync_records.run_id, excluded.run_id)`,
+       SET checksum = NULL, customer_id = excluded.customer_id, run_id = greatest(sync_records.run_id, excluded.run_id),
+         is_deleted = false`,
     [entityId, syncId, runId, [...records.keys()], [...records.values()]],
   );
 }
@@ -136,43 +185,73 @@ async function updateRecordsSeen(
   tx: Tx,
   entityId: number,
   { syncId, runId }: { syncId: number; runId: number },
-  keys: readonly string[],
+  records: readonly SeenRecord[],
 ): Promise<void> {
-  if (keys.length === 0) return;
+  if (records.length === 0) return;
   await tx.query(LOOK_UP_BY_KEY);
   await tx.query(
-    `UPDATE sync_records r SET seen_by = $3
-     FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($4::text[]) COLLATE "C" AS key OFFSET 0) seen
-     WHERE r.entity_id = seen.entity_id AND r.sync_id = seen.sync_id AND r.key = seen.key AND r.seen_by IS DISTINCT FROM $3`,
-    [entityId, syncId, runId, keys],
+    `UPDATE sync_records r SET seen_by = $3, is_deleted = false, source_key = coalesce(seen.source_key, r.source_key)
+     FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, key COLLATE "C" AS key, ${storedSourceKey('source_key')} AS source_key
+       FROM unnest($4::text[], $5::text[]) AS given (key, source_key) OFFSET 0) seen
+     WHERE r.entity_id = seen.entity_id AND r.sync_id = seen.sync_id AND r.key = seen.key
+       AND (r.seen_by IS DISTINCT FROM $3 OR r.is_deleted)`,
+    [entityId, syncId, runId, records.map(({ key }) => key), records.map(({ sourceKey = null }) => sourceKey)],
   );
 }
 
+/** Records that the source has deleted these, so that the end of the run removes them. */
+async function updateRecordsDeleted(
+  tx: Tx,
+  entityId: number,
+  { syncId }: { syncId: number },
+  keys: readonly string[],
+): Promise<void> {
+  await tx.query(LOOK_UP_BY_KEY);
+  await tx.query(
+    `UPDATE sync_records r SET is_deleted = true
+     FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) COLLATE "C" AS key OFFSET 0) deleted
+     WHERE r.entity_id = deleted.entity_id AND r.sync_id = deleted.sync_id AND r.key = deleted.key AND NOT r.is_deleted`,
+    [entityId, syncId, keys],
+  );
+}
+
+/** A reading whose run removes what the source no longer has. */
+type Reading = { syncId: number; runId: number; mode: 'full' | 'incremental' };
+
+/** SQL for whether a record is to be removed: a full reading has not seen it, or the source has deleted it. */
+const isVanished = (mode: Reading['mode'], runId: string) =>
+  mode === 'full'
+    ? `(is_deleted OR seen_by IS DISTINCT FROM ${runId})`
+    : `(is_deleted AND ${runId}::bigint IS NOT NULL)`;
+
+/** Returns the numbers of a sync's records and of those to be removed; both are 0 if none is. */
 export async function countRecords(
   db: Queryable,
   entityId: number,
-  { syncId, runId }: { syncId: number; runId: number },
+  { syncId, runId, mode }: Reading,
 ): Promise<{ known: number; vanished: number }> {
   const { rows } = await db.query<{ known: number; vanished: number }>(
-    `SELECT count(*) AS known, count(*) FILTER (WHERE seen_by IS DISTINCT FROM $3) AS vanished
-     FROM sync_records WHERE entity_id = $1 AND sync_id = $2`,
+    `WITH found AS (SELECT count(*) AS vanished FROM sync_records
+       WHERE entity_id = $1 AND sync_id = $2 AND ${isVanished(mode, '$3')})
+     SELECT vanished, CASE WHEN vanished = 0 THEN 0 ELSE (
+       SELECT count(*) FROM sync_records WHERE entity_id = $1 AND sync_id = $2) END AS known FROM found`,
     [entityId, syncId, runId],
   );
   return rows[0]!;
 }
 
-/** Lists the next records that a run has not seen, after `after` in the order of their keys. */
+/** Lists the next records to be removed, after `after` in the order of their keys. */
 export async function listVanished(
   db: Queryable,
   entityId: number,
-  { syncId, runId }: { syncId: number; runId: number },
+  { syncId, runId, mode }: Reading,
   after: string,
   limit: number,
 ): Promise<{ key: string; customerId: string | null }[]> {
   return readRows<Row<'sync_records', 'key' | 'customerId'>>(
     await db.query(
       `SELECT key, customer_id FROM sync_records
-     WHERE entity_id = $1 AND sync_id = $2 AND key > $4 COLLATE "C" AND seen_by IS DISTINCT FROM $3 ORDER BY key LIMIT $5`,
+     WHERE entity_id = $1 AND sync_id = $2 AND key > $4 COLLATE "C" AND ${isVanished(mode, '$3')} ORDER BY key LIMIT $5`,
       [entityId, syncId, runId, after, limit],
     ),
   );

@@ -16,6 +16,8 @@ export type RunProgress = RecordCounts &
     {
       errorsByType: ErrorCounts;
       bytes: number;
+      /** Number of the ignored records that are deletions: they are no errors, and never open. */
+      deletionsIgnored: number;
       /** Names of fields that went nowhere since the SoR has no attribute of theirs. */
       unmappedFields: string[];
     }
@@ -29,6 +31,7 @@ export const PROGRESS_COLUMNS = {
   failed: 'recordsFailed',
   errorsByType: 'errorsByType',
   bytes: 'bytes',
+  deletionsIgnored: 'deletionsIgnored',
   share: 'share',
   unnamed: 'unnamed',
   position: 'position',

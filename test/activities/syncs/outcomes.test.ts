@@ -24,39 +24,58 @@ const errorAt = (line: number, outcome: ImportError['outcome']): ImportError => 
 });
 
 type Sketch = { key: 'a' | 'b' | 'c' | null; says: string; fault: ImportError['outcome'] | null };
+type SketchedDeletion = { deletes: string[] };
 
 const sketch = fc.record({
   key: fc.constantFrom('a', 'b', 'c', null),
   says: fc.constantFrom('1', '2'),
   fault: fc.constantFrom(null, null, null, 'failed', 'ignored'),
 }) as fc.Arbitrary<Sketch>;
+const deletion = fc.record({ deletes: fc.subarray(['a', 'b', 'c'], { maxLength: 2 }) });
 const sketches = fc.array(sketch, { maxLength: 12 });
+const mixed = fc.array(fc.oneof({ weight: 3, arbitrary: sketch }, { weight: 1, arbitrary: deletion }), {
+  maxLength: 12,
+});
 
-function toRecords(some: Sketch[], from = 0): BatchRecord[] {
-  return some.map(({ key, says, fault }, index) => ({
-    ordinal: from + index + 1,
-    rootLine: null,
-    key,
-    checksum: fault === null ? sum(says) : null,
-    error: fault === null ? null : errorAt(from + index + 1, fault),
-  }));
+function toRecords(some: (Sketch | SketchedDeletion)[], from = 0): BatchRecord[] {
+  return some.map((each, index): BatchRecord => {
+    const nothing = {
+      ordinal: from + index + 1,
+      rootLine: null,
+      sourceKey: null,
+      key: null,
+      checksum: null,
+      error: null,
+    };
+    if ('deletes' in each) return { ...nothing, deletes: each.deletes };
+    const { key, says, fault } = each;
+    return {
+      ...nothing,
+      key,
+      checksum: fault === null ? sum(says) : null,
+      error: fault === null ? null : errorAt(from + index + 1, fault),
+    };
+  });
 }
 
 /** What is known once a batch has been noted down. */
 function known(before: Map<string, KnownRecord>, records: BatchRecord[], run = RUN): Map<string, KnownRecord> {
-  const { handled } = notesOf(records, decideOutcomes(records, before, run), run);
-  return new Map([
+  const { handled, seen, deleted } = notesOf(records, decideOutcomes(records, before, run), run);
+  const after = new Map([
     ...before,
-    ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id }]),
+    ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id, isDeleted: false }]),
   ]);
+  for (const { key } of seen) after.set(key, { ...after.get(key)!, isDeleted: false });
+  for (const key of deleted) if (after.has(key)) after.set(key, { ...after.get(key)!, isDeleted: true });
+  return after;
 }
 
 describe('records of a batch', () => {
   test('have the same fates, and leave the same behind, in one batch as in two', () => {
     fc.assert(
-      fc.property(sketches, sketches, fc.boolean(), (first, second, isFresh) => {
+      fc.property(mixed, mixed, fc.boolean(), (first, second, isFresh) => {
         const run = { ...RUN, fresh: isFresh };
-        const start = new Map<string, KnownRecord>([['a', { checksum: sum('1'), runId: 5 }]]);
+        const start = new Map<string, KnownRecord>([['a', { checksum: sum('1'), runId: 5, isDeleted: false }]]);
         const together = toRecords([...first, ...second]);
         const [one, two] = [toRecords(first), toRecords(second, first.length)];
         const between = known(start, one, run);
@@ -100,6 +119,7 @@ describe('records of a batch', () => {
       lanesDone: [0, 0],
       share: null,
       oddCursors: 0,
+      deletionsIgnored: 0,
       suspiciousIds: 0,
     };
     fc.assert(
@@ -120,26 +140,38 @@ describe('records of a batch', () => {
 
 describe('an old record that is re-driven', () => {
   const redrive = { ...RUN, rootId: 3 } as SyncRun;
-  const old: BatchRecord = { ordinal: 1, rootLine: 7, key: 'a', checksum: sum('old'), error: null };
+  const old: BatchRecord = { ordinal: 1, rootLine: 7, key: 'a', sourceKey: null, checksum: sum('old'), error: null };
 
   it.each([
     ['nothing is known of it', new Map(), 'written'],
     [
       'the run in which it failed is the last that knew of it',
-      new Map([['a', { checksum: null, runId: 3 }]]),
+      new Map([['a', { checksum: null, runId: 3, isDeleted: false }]]),
       'written',
     ],
-    ['a run before that one wrote it', new Map([['a', { checksum: sum('older'), runId: 2 }]]), 'written'],
-    ['a run since has written it', new Map([['a', { checksum: sum('new'), runId: 5 }]]), 'superseded'],
-    ['a run since has failed at it', new Map([['a', { checksum: null, runId: 5 }]]), 'superseded'],
-    ['this re-drive wrote it before', new Map([['a', { checksum: sum('other'), runId: 10 }]]), 'written'],
+    [
+      'a run before that one wrote it',
+      new Map([['a', { checksum: sum('older'), runId: 2, isDeleted: false }]]),
+      'written',
+    ],
+    [
+      'a run since has written it',
+      new Map([['a', { checksum: sum('new'), runId: 5, isDeleted: false }]]),
+      'superseded',
+    ],
+    ['a run since has failed at it', new Map([['a', { checksum: null, runId: 5, isDeleted: false }]]), 'superseded'],
+    [
+      'this re-drive wrote it before',
+      new Map([['a', { checksum: sum('other'), runId: 10, isDeleted: false }]]),
+      'written',
+    ],
   ] as [string, Map<string, KnownRecord>, string][])('where %s: %s', (_, before, outcome) => {
     expect(decideOutcomes([old], before, redrive)).toEqual([outcome]);
   });
 
   it('leaves no trace where it fails again', () => {
     const failed = { ...old, checksum: null, error: errorAt(1, 'failed') };
-    expect(notesOf([failed], ['failed'], redrive)).toEqual({ handled: [], seen: [] });
+    expect(notesOf([failed], ['failed'], redrive)).toEqual({ handled: [], seen: [], deleted: [] });
   });
 });
 

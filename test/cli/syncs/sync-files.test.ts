@@ -212,7 +212,7 @@ describe('millrace sync validate', () => {
       `${wrong}:11:1: mode: must be one of full, incremental`,
       `${wrong}:15:16: destination.sor: CRN is no System of Records: did you mean CRM?`,
       `${wrong}:21:1: name: Buyers is the name of the sync at ${right}:1:1 already`,
-      `${wrong}:28:1: removes: is of full readings: an incremental one cannot tell what has vanished`,
+      `${wrong}:28:1: removes: is of full readings with this source: its incremental ones cannot tell what has vanished`,
       '',
     ]);
     expect((await millrace(['sync', 'apply', right, wrong])).status).toBe(1);
@@ -253,7 +253,7 @@ describe('millrace sync validate', () => {
       ':11:1: name: is required, in words: a sync is known by it',
       ':12:11: source.connection: Shoop is no connection: did you mean Shop?',
       ':14:1: mapping.customer: is missing: attributes are of a customer',
-      ':16:1: removes: is of full readings: an incremental one cannot tell what has vanished',
+      ':16:1: removes: is of full readings with this source: its incremental ones cannot tell what has vanished',
       '',
     ]);
   });

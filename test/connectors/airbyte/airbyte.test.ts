@@ -138,7 +138,9 @@ describe('what an Airbyte source prints', () => {
     const others = [record({ id: 2 }, { stream: 'pets' }), record({ id: 3 }, { namespace: 'n' })];
     const batches = await readAll(['Loading', record({ id: 1 }), ...others, record(7), '{"typ']);
     expect(
-      batches.flatMap(({ items }) => items).map((item) => (item.kind === 'record' ? item.record : item.message)),
+      batches
+        .flatMap(({ items }) => items)
+        .map((item) => (item.kind === 'record' ? item.record : item.kind === 'malformed' ? item.message : item)),
     ).toEqual([{ id: 1 }, 'a record is not a JSON object', 'a line is not JSON']);
   });
 

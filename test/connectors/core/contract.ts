@@ -35,6 +35,8 @@ export type PreparedSource = {
   records: SourceRecord[];
   /** Changes some records and adds others; those are what an incremental reading brings next. */
   change(): Promise<SourceRecord[]>;
+  /** Deletes a record, and returns it as it was read: what a source that reports deletions brings next. */
+  remove?: () => Promise<SourceRecord>;
   /** Adds records whose cursor value is NaN, infinite or far ahead; `more` adds one with a good value. */
   lead?: () => Promise<{ odd: SourceRecord[]; more(): Promise<SourceRecord> }>;
   /** Breaks a record, or adds a broken one: what `malformed` then says. */
@@ -47,10 +49,10 @@ export type PreparedSource = {
 };
 
 /**
- * What a source may be without: records that can be malformed, an answer that asks for patience, or how much there is
- * to read.
+ * What a source may be without: records that can be malformed, an answer that asks for patience, how much there is to
+ * read, or deletions in its streams though its connector reports them.
  */
-type Without = 'malformed records' | 'throttling' | 'progress';
+type Without = 'malformed records' | 'throttling' | 'progress' | 'deletions';
 
 /** Sources whose cursor is no value of a field, or is kept by the program behind them. */
 const OWN_CURSORS = ['airbyte', 'http-file', 's3', 'singer'];
@@ -203,6 +205,21 @@ export function sourceContract(
       expect(sum(next)).toBe(odd.length);
       expect(logged.filter((line) => line.startsWith(`${odd.length} record`))).toHaveLength(2);
     });
+
+    it.for(source.reportsDeletions ? unlessWithout('deletions') : [])(
+      'brings %s by the keys that it gave with records',
+      async () => {
+        const named = (await read('full')).flatMap(({ items }) => items);
+        const removed = [...setOf([await made.remove!()])][0]!;
+        readings.clear();
+        const items = (await read('incremental', changedTo)).flatMap((batch) => batch.items);
+        const [deletion, ...others] = items.filter(({ kind }) => kind === 'deleted');
+        expect(others).toEqual([]);
+        const one = named.find((item) => item.kind === 'record' && setOf([item.record]).has(removed));
+        expect(deletion).toMatchObject({ key: expect.stringMatching(/./) as string });
+        expect(one).toMatchObject({ kind: 'record', key: (deletion as { key: string }).key });
+      },
+    );
 
     it.for(unlessWithout('malformed records'))('tells of %s, and brings the others', async () => {
       const says = await made.spoil!();

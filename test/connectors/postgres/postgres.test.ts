@@ -46,7 +46,7 @@ async function batchesOf(asked: Reading, more: Record<string, unknown> = {}): Pr
 async function recordsOf(asked: Reading, more: Record<string, unknown> = {}): Promise<SourceRecord[]> {
   const items = (await batchesOf(asked, more)).flatMap((batch) => batch.items);
   return items.map((item) => {
-    if (item.kind !== 'record') throw new Error(`malformed: ${item.message}`);
+    if (item.kind !== 'record') throw new Error(`no record: ${JSON.stringify(item)}`);
     return item.record;
   });
 }

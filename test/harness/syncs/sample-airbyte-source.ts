@@ -34,6 +34,7 @@ const STREAM = {
   source_defined_primary_key: [['id']],
   is_resumable: true,
 };
+const DELETED_AT = { _ab_cdc_deleted_at: { type: ['null', 'string'], format: 'date-time' } };
 const DESCRIPTOR = { name: STREAM.name, namespace: STREAM.namespace };
 
 if (verb === 'spec') {
@@ -54,7 +55,10 @@ function answer({ folder, token }: { folder: string; token: string }): void {
     const status = isRight ? { status: 'SUCCEEDED' } : { status: 'FAILED', message: `the token ${token} is wrong` };
     say({ type: 'CONNECTION_STATUS', connectionStatus: status });
   } else if (verb === 'discover') {
-    say({ type: 'CATALOG', catalog: { streams: [{ ...STREAM, name: 'pets' }, STREAM] } });
+    const { properties, ...schema } = STREAM.json_schema;
+    const marks = existsSync(join(folder, 'deletions')) ? DELETED_AT : {};
+    const stream = { ...STREAM, json_schema: { ...schema, properties: { ...properties, ...marks } } };
+    say({ type: 'CATALOG', catalog: { streams: [{ ...stream, name: 'pets' }, stream] } });
   } else {
     read(folder);
   }

@@ -33,6 +33,8 @@ export async function sampleRecords(kind: Command['kind'], file: string, stream:
   const write = (rows: SampleRow[]) =>
     writeFile(join(folder, 'records.jsonl'), rows.map((one) => JSON.stringify(one)).join('\n'));
   await write(records);
+  await writeFile(join(folder, 'deletions'), '');
+  let rows = records;
   await writeFile(join(folder, 'token'), token);
   return {
     folder,
@@ -44,8 +46,17 @@ export async function sampleRecords(kind: Command['kind'], file: string, stream:
     commands: commandsOf({ sample: { kind, command: harnessProgram(file) } }),
     async change() {
       const changed = Array.from({ length: 100 }, (_, nth) => ({ ...row(COUNT + nth), id: nth }));
-      await write([...records.slice(100), ...changed]);
+      rows = [...records.slice(100), ...changed];
+      await write(rows);
       return changed;
+    },
+    async remove() {
+      const gone = rows[200]!;
+      const deletedAt = kind === 'singer' ? '_sdc_deleted_at' : '_ab_cdc_deleted_at';
+      const { changed_at: now } = row(2 * COUNT);
+      rows = [...rows.filter((one) => one !== gone), { id: gone.id, name: null, changed_at: now, [deletedAt]: now }];
+      await write(rows);
+      return gone;
     },
     async spoil() {
       await writeFile(join(folder, 'spoil'), '{"type": "RECORD", "record": {"id": 7, "na\n');

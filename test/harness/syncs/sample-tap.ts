@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
  * A Singer tap, run as a program: it reads the records of `folder`/records.jsonl, which are in the order of
  * `changed_at`, and wants a token. What lies in `folder`/spoil it prints in their midst. By `folder`/said.json it tells
  * of another schema while it reads, and gives each record more fields; in `folder`/discoveries there is a dot for each
- * time that it was asked to discover.
+ * time that it was asked to discover. Where `folder`/deletions stands, a record may say when it was deleted.
  */
 
 type Mark = { breadcrumb: string[]; metadata: Record<string, unknown> };
@@ -25,12 +25,14 @@ const { values } = parseArgs({
 });
 const config = readJson(values.config!) as { folder: string; token: string };
 
+const marks = existsSync(join(config.folder, 'deletions'));
 const SCHEMA = {
   type: 'object',
   properties: {
     id: { type: 'integer' },
     name: { type: ['null', 'string'] },
     changed_at: { type: 'string', format: 'date-time' },
+    ...(marks ? { _sdc_deleted_at: { type: ['null', 'string'], format: 'date-time' } } : {}),
   },
 };
 

@@ -53,7 +53,7 @@ describe.each(['before', 'after'])('%s anybody has counted the records of syncs'
   it('those that were seen are marked by their keys', async () => {
     await write(store.db, async (tx) => {
       const before = await scansIn(tx, 'pg_stat_xact_user_tables');
-      await upsertRecords(tx, ENTITY, { ...SYNC, isSeen: true }, [], { seen: keys });
+      await upsertRecords(tx, ENTITY, { ...SYNC, isSeen: true }, [], { seen: keys.map((key) => ({ key })) });
       expect((await scansIn(tx, 'pg_stat_xact_user_tables')).whole).toBe(before.whole);
       await tx.query('UPDATE sync_records SET seen_by = NULL');
     });

@@ -57,7 +57,7 @@ function RecordText({ record }: { record: string | null }) {
 
 export function RunErrors({ run, params }: { run: SyncRun; params: RunParams }) {
   const { type = 'all', show = 'open' } = useSearch({ strict: false });
-  const count = run.records.ignored + run.records.failed;
+  const count = run.records.ignored - run.deletions_ignored + run.records.failed;
   const types = Object.entries(run.errors_by_type).filter(([, of]) => of > 0);
   if (count === 0 && types.length === 0) {
     return (

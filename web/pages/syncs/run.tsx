@@ -225,8 +225,9 @@ function RunState({ run }: { run: SyncRun }) {
   );
 }
 
-function noteOf({ records, open, dry_run, removed, suspicious_ids, odd_cursors }: SyncRun): React.ReactNode {
-  const refused = records.ignored + records.failed;
+function noteOf({ records, open, dry_run, removed, suspicious_ids, odd_cursors, ...run }: SyncRun): React.ReactNode {
+  const deletions = run.deletions_ignored;
+  const refused = records.ignored - deletions + records.failed;
   return (
     [
       ...(refused > 0 && open !== null && !dry_run
@@ -236,6 +237,9 @@ function noteOf({ records, open, dry_run, removed, suspicious_ids, odd_cursors }
           ]
         : []),
       ...(removed > 0 ? [`${countText(removed)} records were removed: the source no longer has them.`] : []),
+      ...(deletions > 0
+        ? [`${countText(deletions)} of those ignored were deleted in the source, and this sync removes nothing.`]
+        : []),
       ...(suspicious_ids > 0
         ? [`${countText(suspicious_ids)} were taken with an id that looks like no person's.`]
         : []),

@@ -181,7 +181,7 @@ export function bodyOf(draft: Draft): SyncBody {
     },
     mode,
     cursor_field: mode === 'full' || cursorField === '' ? null : cursorField,
-    removes: mode === 'full' && draft.removes,
+    removes: draft.removes,
     removal_limit: numberOf(draft.removalLimit),
     schedule: scheduleOf(draft),
     on_schema_change: draft.schemaRule,

@@ -19,31 +19,26 @@ export function ReadingPanel() {
           value={draft.mode}
           onChange={(mode) => change({ mode })}
         />
-        {draft.mode === 'incremental' ? (
-          <CursorField />
-        ) : (
-          <>
-            <label>
-              <input
-                type="checkbox"
-                checked={draft.removes}
-                onChange={({ target }) => change({ removes: target.checked })}
-              />{' '}
-              Remove records that the source no longer has
-            </label>
-            {errorAt('removes') !== undefined && <b className="wrong small">{errorAt('removes')}</b>}
-            {draft.removes && (
-              <TextField
-                name="removalLimit"
-                at="removal_limit"
-                label="Removal limit, in percent"
-                type="number"
-                min={0}
-                max={100}
-                hint="If more of the known records vanish at once, a run removes nothing and asks you first."
-              />
-            )}
-          </>
+        {draft.mode === 'incremental' && <CursorField />}
+        <label>
+          <input
+            type="checkbox"
+            checked={draft.removes}
+            onChange={({ target }) => change({ removes: target.checked })}
+          />{' '}
+          Remove records that the source {draft.mode === 'full' ? 'no longer has' : 'reports as deleted'}
+        </label>
+        {errorAt('removes') !== undefined && <b className="wrong small">{errorAt('removes')}</b>}
+        {draft.removes && (
+          <TextField
+            name="removalLimit"
+            at="removal_limit"
+            label="Removal limit, in percent"
+            type="number"
+            min={0}
+            max={100}
+            hint="If more of the known records vanish at once, a run removes nothing and asks you first."
+          />
         )}
       </div>
     </Panel>

@@ -1,0 +1,59 @@
+/** Deletions that a source reports: their records are found by customer, or by the source's own key. */
+import type { ReadItem } from '../../connectors/core/contract.ts';
+import { findKeysBySource } from '../../store/syncs/sync-records.ts';
+import type { Database } from '../../store/core/database.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { RecordOutcome, BatchRecord } from './outcomes.ts';
+
+export type Deletion = Extract<ReadItem, { kind: 'deleted' }>;
+
+/** Returns a deletion as a record of a batch; `keyOf` names the record that these fields describe, if they do. */
+export function deletionRecord(
+  { key: sourceKey, customer }: Deletion,
+  ordinal: number,
+  { removes }: Sync,
+  keyOf: (customer: NonNullable<Deletion['customer']>) => string | null,
+): BatchRecord {
+  const key = removes && customer ? keyOf(customer) : null;
+  return {
+    ordinal,
+    rootLine: null,
+    key: null,
+    sourceKey,
+    checksum: null,
+    error: null,
+    deletes: removes ? [key].filter((each) => each !== null) : 'ignored',
+  };
+}
+
+/**
+ * Adds to deletions the keys of records that came with the same source key: earlier in the batch, or before. Call it
+ * when all batches before are stored.
+ */
+export async function withKeysOfSource<R extends BatchRecord>(
+  db: Database,
+  { entityId, id }: Pick<Sync, 'entityId' | 'id'>,
+  records: readonly R[],
+): Promise<R[]> {
+  const asked = records.flatMap(({ deletes, sourceKey }) => (deletes && sourceKey !== null ? sourceKey : []));
+  if (asked.length === 0) return [...records];
+  const known = await findKeysBySource(db, entityId, id, asked);
+  const here = new Map<string, string>();
+  return records.map((record) => {
+    const { deletes, sourceKey, key } = record;
+    if (sourceKey === null) return record;
+    if (!deletes && key !== null) here.set(sourceKey, key);
+    if (!deletes || deletes === 'ignored') return record;
+    const earlier = here.get(sourceKey);
+    const keys = [...deletes, ...(known.get(sourceKey) ?? []), ...(earlier === undefined ? [] : [earlier])];
+    return { ...record, deletes: [...new Set(keys)] };
+  });
+}
+
+/** Returns what a dry run says of a deletion. */
+export function sayDeletion(outcome: RecordOutcome): string {
+  if (outcome === 'ignored') return 'the source has deleted it: the sync removes nothing';
+  return outcome === 'written'
+    ? 'the source has deleted it: a run removes it here, too'
+    : 'the source has deleted it: the sync does not know it';
+}
