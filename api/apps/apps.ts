@@ -268,7 +268,12 @@ export type CreatedApp = z.output<typeof CreatedApp>;
 const SHARED = { tag: 'Apps' } as const;
 const PATH = '/api/apps';
 const params = z.object({ app_identifier: identifier });
-const BY_PRIVACY_RIGHT = `To set ${PRIVACY_SETTINGS.join(', ')}, you also need gdpr_data_manage.`;
+/** Only a change of these needs it. */
+const MANAGE = {
+  ...SHARED,
+  right: 'apps_manage',
+  rightsByField: Object.fromEntries(PRIVACY_SETTINGS.map((setting) => [setting, 'gdpr_data_manage'] as const)),
+} as const;
 const Apps = z.object({ apps: z.array(App) });
 /** An app as it is viewed: the key only if it is asked for. */
 export const ViewedApp = App.partial({ fcm_key: true }).meta({ id: 'ViewedApp' });
@@ -305,12 +310,11 @@ export const viewApp = operation({
 
 export const createApp = operation({
   id: 'createApp',
-  ...SHARED,
-  right: 'apps_manage',
+  ...MANAGE,
   method: 'POST',
   path: PATH,
   summary: 'Create an app and its System of Records',
-  description: `To let its SDK send data, add a key: POST /api/apps/<app_identifier>/api_keys. ${BY_PRIVACY_RIGHT}`,
+  description: 'To let its SDK send data, add a key: POST /api/apps/<app_identifier>/api_keys.',
   audits: 'create app',
   body: NewApp,
   result: CreatedApp,
@@ -318,12 +322,11 @@ export const createApp = operation({
 
 export const updateApp = operation({
   id: 'updateApp',
-  ...SHARED,
-  right: 'apps_manage',
+  ...MANAGE,
   method: 'PUT',
   path: `${PATH}/:app_identifier`,
   summary: 'Change an app',
-  description: `app_type is required; other members that you leave out stay. Lists and objects replace earlier ones. ${BY_PRIVACY_RIGHT}`,
+  description: 'app_type is required; other members that you leave out stay. Lists and objects replace earlier ones.',
   audits: ['read app', 'update app'],
   params,
   body: AppChange,

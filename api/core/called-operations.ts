@@ -29,7 +29,7 @@ countCalls GET /api/apps/:app_identifier/ingestion token rights=usage_analytics_
 countImportRows GET /api/attribute_values/import_days token rights=sor_manage
 countPersonDays POST /api/people/days token audited=true idempotencyKey=ignored rightsByField=request:gdpr_data_manage,message:campaign_view,attribute:sor_manage,session:usage_analytics_view,event:usage_analytics_view
 createApiKey POST /api/apps/:app_identifier/api_keys token rights=api_keys_manage audited=true
-createApp POST /api/apps token rights=apps_manage audited=true
+createApp POST /api/apps token rights=apps_manage audited=true rightsByField=gdpr_emails:gdpr_data_manage,gdpr_approval:gdpr_data_manage,verified_users:gdpr_data_manage,outcomes_connection:gdpr_data_manage
 createAppGroup POST /api/app_groups token rights=apps_manage audited=true
 createCampaign POST /api/campaign token rights=campaign_draft audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns rightsByField=variants:ab_testing
 createConnection POST /api/connections token rights=sor_manage audited=true
@@ -223,7 +223,7 @@ submitPasswordResetPage POST /reset/:token none audited=true contentType=text/ht
 switchSession PUT /api/session token audited=true role=person
 testCampaign POST /api/campaign/:campaign_identifier/test token rights=campaign_draft,campaign_publish audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
 updateApiKey PUT /api/apps/:app_identifier/api_keys/:key_identifier token rights=api_keys_manage audited=true
-updateApp PUT /api/apps/:app_identifier token rights=apps_manage audited=true
+updateApp PUT /api/apps/:app_identifier token rights=apps_manage audited=true rightsByField=gdpr_emails:gdpr_data_manage,gdpr_approval:gdpr_data_manage,verified_users:gdpr_data_manage,outcomes_connection:gdpr_data_manage
 updateAppGroup PUT /api/app_groups/:group_identifier token rights=apps_manage audited=true
 updateCampaign PUT /api/campaign/:campaign_identifier token rights=campaign_draft audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns rightsByField=variants:ab_testing
 updateConnection PUT /api/connections/:connection_id token rights=sor_manage audited=true

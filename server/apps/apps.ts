@@ -6,7 +6,6 @@ import * as api from '../../api/apps/apps.ts';
 import { text, textArray } from '../../api/core/input.ts';
 import { isUnwanted, newestLiveStatus, newestStatus } from '../../domain/apps/app-statuses.ts';
 import type { AppType } from '../../domain/apps/app.ts';
-import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
 import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
@@ -32,6 +31,7 @@ import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedResult } from '../http/reply.ts';
 import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
+import { requireRightOfField } from '../http/right-of-type.ts';
 import { type Route, route } from '../http/route.ts';
 import { validate } from '../http/validate.ts';
 import { wakeSendSoon } from '../jobs/start-soon.ts';
@@ -319,11 +319,14 @@ function changedMembers(before: AppSettings, after: AppSettings): string[] {
 }
 
 /** Refuses to change who receives personal data without the right. `before` is null for a new app. */
-function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, after: AppSettings): void {
-  if (rights.has('gdpr_data_manage')) return;
-  const changed = changedMembers({ ...after, ...(before ?? APP_DEFAULTS) }, after);
-  const member = PRIVACY_SETTINGS.find((setting) => changed.includes(setting));
-  if (member) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`);
+function refuseChangeOfPrivacy(
+  operation: typeof api.createApp | typeof api.updateApp,
+  caller: Caller,
+  before: AppSettings | null,
+  after: AppSettings,
+): void {
+  for (const member of changedMembers({ ...after, ...(before ?? APP_DEFAULTS) }, after))
+    requireRightOfField(operation, caller, member);
 }
 
 /** Refuses to change settings that come from a store account (reference: Apps, 3). */
@@ -382,7 +385,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
     db,
     async (tx) => {
       const settings = await readSettings(tx, entityId, body, null);
-      refuseChangeOfPrivacy(who.caller, null, settings);
+      refuseChangeOfPrivacy(api.createApp, who.caller, null, settings);
       const groups = await readGroups(tx, entityId, body.app_groups);
       const { id, identifier: made } = await insertApp(tx, secrets, entityId, settings, body.store_fetched);
       if (groups) await updateGroupsOfApp(tx, entityId, id, groups);
@@ -413,7 +416,7 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
       refuseOlderRevision('app', before, revision);
       const named = { ...body, name: body.name ?? before.name, package_name: body.package_name ?? before.packageName };
       const after = await readSettings(tx, entityId, named, before);
-      refuseChangeOfPrivacy(who.caller, before, after);
+      refuseChangeOfPrivacy(api.updateApp, who.caller, before, after);
       const groups = await readGroups(tx, entityId, body.app_groups);
       const changed = [
         ...changedMembers(before, after),

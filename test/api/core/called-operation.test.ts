@@ -14,6 +14,7 @@ test.each([
   ['updatePushProvider', { settings: { project: 'a' } }, ['push_certificates_manage']],
   ['updatePushProvider', { settings: null }, ['push_certificates_manage']],
   ['updatePushProvider', { settings: { endpoint: 'a' } }, ['push_certificates_manage', 'gdpr_data_manage']],
+  ['updateApp', { name: 'a', gdpr_approval: false }, ['apps_manage', 'gdpr_data_manage']],
   ['viewFunnelStats', { breakdown: 'device_model' }, ['funnels_view']],
   ['viewFunnelStats', { breakdown: 'detail.price' }, ['funnels_view', 'usage_analytics_view']],
 ])('the table says which rights %s needs for %j', (name, object, rights) => {

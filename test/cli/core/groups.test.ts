@@ -1,9 +1,11 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandLinePage } from '../../../cli/command-line-page.ts';
 import { buildProgram, leavesOf } from '../../../cli/program.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -114,6 +116,12 @@ describe('millrace apps and labels', () => {
       'Shop app',
     );
     expect(await json(['apps', 'view', 'Shop app'])).toMatchObject({ name: 'Shop app', default_tz: 'Asia/Tokyo' });
+    const settings = join(await mkdtemp(join(tmpdir(), 'millrace-apps-')), 'settings.json');
+    onFileEnd(() => rm(dirname(settings), { recursive: true }));
+    await writeFile(settings, '{ "revision": 1, "sku": "CLI" }');
+    expect((await millrace(['apps', 'update', 'Shop app', '--settings', settings])).err).toContain(
+      'it has revision 2, and your change is of revision 1',
+    );
     const key = (await json(['apps', 'keys', 'add', 'Shop app'])) as { identifier: string; api_key: string };
     rememberSecret(key.api_key);
     expect((await millrace(['apps', 'keys', 'revoke', 'Shop app', key.identifier])).out).toContain('revoked');

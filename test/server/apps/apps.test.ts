@@ -467,7 +467,7 @@ describe('without gdpr_data_manage', () => {
           await call('POST', '', app(asked), as),
           await call('PUT', `/${identifier}`, { app_type: 'iOS App', name: 'Renamed', ...asked }, as),
         ].map(({ status, body }) => [status, body.status, body.message]);
-      const refused = [403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`];
+      const refused = [403, 'forbidden', `This needs the right gdpr_data_manage: it has ${member}`];
       expect(await all(own)).toEqual([refused, refused]);
       expect(await view(identifier, own)).toMatchObject({
         name: 'Shop',
