@@ -2,10 +2,11 @@
 import * as api from '../../api/accounts/entities.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import { deleteEntity, listHoldings } from '../../store/accounts/empty-entity.ts';
 import { type Entity, findEntity, insertEntity, listEntities, updateEntity } from '../../store/accounts/entities.ts';
 import { insertMembership } from '../../store/accounts/users.ts';
-import { type Database, write } from '../../store/core/database.ts';
+import { type Database, type Queryable, write } from '../../store/core/database.ts';
 import { listExporters, raiseExporterRevisions } from '../../store/exports/data-exporters.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
@@ -38,23 +39,31 @@ async function viewEntities(
 ): Promise<api.ViewedEntity[]> {
   const shown = entities.map(showWhole);
   if (!withSecrets) return shown.map(({ qa_api_key: _qa, prod_api_key: _prod, ...entity }) => entity);
-  const entryOf = ({ identifier: subject }: Entity) =>
-    ({ action: 'read', subjectKind: 'entity', subject, details: { api_keys: true } }) as const;
-  await write(db, async (tx) => {
-    await auditEach(tx, who, entities.map(entryOf));
-    const others = entities.filter(({ id }) => id !== who.caller.entityId);
-    for (const entity of others) await audit(tx, who, entryOf(entity), entity.id);
-  });
+  await auditInBoth(db, who, entities, { action: 'read', details: { api_keys: true } });
   return shown;
+}
+
+/** Writes an entry for each entity into the log of the caller's entity and into its own. */
+function auditInBoth(
+  tx: Queryable,
+  who: { caller: Caller; address: string },
+  entities: readonly Pick<Entity, 'id' | 'identifier'>[],
+  entry: Pick<AuditEntry, 'action' | 'details'>,
+): Promise<void> {
+  return auditEach(
+    tx,
+    who,
+    entities.flatMap(({ id, identifier: subject }) =>
+      [...new Set([who.caller.entityId, id])].map((inLogOf) => ({ ...entry, subjectKind: 'entity', subject, inLogOf })),
+    ),
+  );
 }
 
 const createEntity = route(api.createEntity, async ({ body, keepReply, ...who }, { db, secrets }) => {
   return write(db, async (tx) => {
     const entity = await insertEntity(tx, secrets, body.name, changesOf(body));
     await insertMembership(tx, { userId: who.caller.userId, entityId: entity.id, rights: [...RIGHTS], admin: true });
-    for (const entityId of [who.caller.entityId, entity.id]) {
-      await audit(tx, who, { action: 'create', subjectKind: 'entity', subject: entity.identifier }, entityId);
-    }
+    await auditInBoth(tx, who, [entity], { action: 'create' });
     return keepReply(tx, showWhole(entity), { secretOf: entity.identifier }); // it shows the entity's keys
   });
 });
@@ -76,9 +85,7 @@ const updateAnEntity = route(api.updateEntity, async ({ params: { entity_id }, b
     zoned = changed.defaultTz === entity.defaultTz ? null : entity.id;
     if (zoned !== null) await raiseExporterRevisions(tx, zoned);
     const details = { changed: Object.keys(body).join(' '), active: changed.active };
-    for (const entityId of new Set([who.caller.entityId, entity.id])) {
-      await audit(tx, who, { action: 'update', subjectKind: 'entity', subject: entity.identifier, details }, entityId);
-    }
+    await auditInBoth(tx, who, [entity], { action: 'update', details });
     return showWhole(changed);
   });
   const exporters = zoned === null ? [] : await listExporters(db, zoned);

@@ -5,6 +5,8 @@ import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 
 export type AuditEntry = {
+  /** The entity whose log has the entry, if it is not that of the call. */
+  inLogOf?: number;
   actorKind: (typeof ACTOR_KINDS)[number];
   actorId?: number | null;
   address?: string | null;
@@ -26,9 +28,9 @@ export async function insertAuditEntries(db: Queryable, entityId: number, entrie
   const column = <T>(read: (entry: AuditEntry) => T) => entries.map(read);
   await db.query(
     `INSERT INTO audit_log (entity_id, actor_kind, actor_id, address, action, subject_kind, subject, customer_hash, details)
-     SELECT $1, * FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::jsonb[])`,
+     SELECT * FROM unnest($1::integer[], $2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::jsonb[])`,
     [
-      entityId,
+      column(({ inLogOf }) => inLogOf ?? entityId),
       column(({ actorKind }) => actorKind),
       column(({ actorId }) => actorId ?? null),
       column(({ address }) => address ?? null),

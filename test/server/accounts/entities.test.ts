@@ -411,6 +411,25 @@ describe('an entity', () => {
     expect((await call('PUT', `/${world.entity.identifier}`, { body: { active: false } })).status).toBe(400);
   });
 
+  test('has each look at its keys in its own audit log and in that of the reader, by one statement for a list', async () => {
+    const made = [await create(), await create()];
+    const { body } = await call('GET', '?per_page=100');
+    const shown = (body.result.items as { identifier: string }[]).map(({ identifier }) => identifier);
+    expect(shown).toEqual(expect.arrayContaining([world.entity, ...made].map(({ identifier }) => identifier)));
+    const { rows } = await store.db.query<{ entity_id: number; subject: string; statement: string }>(
+      `SELECT entity_id, subject, concat_ws(' ', xmin, cmin) AS statement FROM audit_log
+       WHERE action = 'read' AND subject_kind = 'entity' AND details = '{"api_keys": true}'
+         AND xmin = (SELECT xmin FROM audit_log WHERE entity_id = $1 AND action = 'read')`,
+      [made[1]!.id],
+    );
+    expect(new Set(rows.map(({ statement }) => statement)).size).toBe(1);
+    const logs = (of: { id: number; identifier: string }) =>
+      rows.filter(({ subject }) => subject === of.identifier).map(({ entity_id: log }) => log);
+    for (const entity of made) expect(new Set(logs(entity))).toEqual(new Set([world.entity.id, entity.id]));
+    expect(logs(world.entity)).toEqual([world.entity.id]);
+    expect(rows).toHaveLength(2 * shown.length - 1);
+  });
+
   test('has its changes in its own audit log and in that of whoever changed it', async () => {
     const entity = await create();
     await call('PUT', `/${entity.identifier}`, { body: { active: false } });
