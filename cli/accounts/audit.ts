@@ -83,9 +83,7 @@ async function read(context: CommandContext, options: Options): Promise<number> 
         entry.action,
         entry.subject_kind,
         entry.subject ?? '',
-        Object.entries(entry.details)
-          .map(([name, value]) => `${name} ${sayValue(value)}`)
-          .join(', '),
+        sayValue(entry.details),
       ]),
       width,
     ),

@@ -25,9 +25,20 @@ export function table(head: string[], rows: string[][], width: number | null = n
   return [layOut(widths, heads, width), rule(widths), ...lines.map((row) => layOut(widths, row, width))].join('\n');
 }
 
+/** Returns a value as the text of a cell: a list by its items, an object by its members, such as `a 1, b (c 2)`. */
 export function sayValue(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+  if (typeof value !== 'object' || value === null)
+    return value === null || value === undefined ? 'none' : String(value);
+  if (Array.isArray(value)) return value.map(sayWithin).join(', ');
+  return Object.entries(value)
+    .map(([name, member]) => `${name} ${sayWithin(member)}`)
+    .join(', ');
+}
+
+function sayWithin(value: unknown): string {
+  const said = sayValue(value);
+  if (typeof value !== 'object' || value === null) return said;
+  return said === '' ? 'none' : `(${said})`;
 }
 
 export function fixedHead(columns: Column[], width: number | null = null): string {

@@ -7,7 +7,7 @@ import { stringify } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Server } from '../core/command-context.ts';
 import { escapeControls, writeOut } from '../core/write-out.ts';
-import { type Column, fixedHead, fixedRow } from '../core/table.ts';
+import { type Column, fixedHead, fixedRow, sayValue } from '../core/table.ts';
 
 type ListedError = {
   line: number;
@@ -130,9 +130,7 @@ function cellsOf(
 }
 
 function sayKey(key: Record<string, unknown>): string {
-  const parts = Object.entries(key).map(
-    ([field, value]) => [field, typeof value === 'string' ? value : stringify(value)] as const,
-  );
+  const parts = Object.entries(key).map(([field, value]) => [field, sayValue(value)] as const);
   return parts.length === 1 ? parts[0]![1] : parts.map(([field, value]) => `${field}=${value}`).join(' ');
 }
 

@@ -52,8 +52,14 @@ export const addImportsCommand = (program: Command, run: Run) =>
         options: [SOR],
         async does(context, { sor }: ImportOptions) {
           const { days } = await context.client.countImportRows({ query: { sor_id: await sorOf(context, sor) } });
-          const rows = days.map((day) => Object.values(day).map(sayValue));
-          return table(Object.keys(days[0] ?? {}), rows, context.terminal.width);
+          const shown = days.map(({ day, imports, rows, errors_by_type: errors }) => ({
+            day,
+            imports,
+            ...rows,
+            errors,
+          }));
+          const cells = shown.map((day) => Object.values(day).map(sayValue));
+          return table(Object.keys(shown[0] ?? {}), cells, context.terminal.width);
         },
       },
     ],

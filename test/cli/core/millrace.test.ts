@@ -303,6 +303,9 @@ describe('millrace redrive', () => {
     expect(parent.out).toMatch(/^imp_\w+ +finished +3 +1 +1 +1$/m);
     expect(parent.out).toMatch(/^still open: 2 /m);
     expect(parent.status).toBe(2);
+    const days = await millrace(['imports', 'days', '--sor', world.sor.identifier]);
+    expect(days.out).toMatch(/^day +imports +read +ok +ignored +failed +errors$/m);
+    expect(days.out).toMatch(/^\d{4}-\d\d-\d\d( +[1-9]\d*){5} +(\w+ \d+, )*INVALID_VALUE \d+(, \w+ \d+)*$/m);
   });
 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
-import { fixedHead, fixedRow, table } from '../../../cli/core/table.ts';
+import { fixedHead, fixedRow, sayValue, table } from '../../../cli/core/table.ts';
 
 const cell = fc.oneof(
   fc.string(),
@@ -58,4 +58,23 @@ test('rows that are printed as they come fit the terminal, too', () => {
       expect(lines.filter((line) => stringWidth(line) > terminal)).toEqual([]);
     }),
   );
+});
+
+test.each([
+  ['none', null],
+  ['text', 'text'],
+  ['true', true],
+  ['9223372036854775807', 9223372036854775807n],
+  ['', {}],
+  ['WRONG_TYPE 3, UNKNOWN 1', { WRONG_TYPE: 3, UNKNOWN: 1 }],
+  ['a, b', ['a', 'b']],
+  [
+    '(name A, kinds (x, y)), (name B, kinds none, at none)',
+    [
+      { name: 'A', kinds: ['x', 'y'] },
+      { name: 'B', kinds: [], at: null },
+    ],
+  ],
+])('a cell says %s', (said, value) => {
+  expect(sayValue(value)).toBe(said);
 });
