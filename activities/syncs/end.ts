@@ -3,7 +3,7 @@ import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { findMissingFieldsBefore, syncRuns } from '../../store/syncs/sync-runs.ts';
+import { findRunBefore, syncRuns } from '../../store/syncs/sync-runs.ts';
 import { updateFailures } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { countFailure, endRun } from '../jobs/runs.ts';
@@ -32,7 +32,8 @@ async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failur
 
 async function alertOfFinished(tx: Tx, { failures, alerts }: Sync, run: SyncRun): Promise<RunAlert | null> {
   const { progress, removal } = run;
-  if (removal?.state === 'held') return 'held';
+  // A run each minute must not send the same news each minute.
+  if (removal?.state === 'held' && (await findRunBefore(tx, run))?.removal !== 'held') return 'held';
   if (alerts.failedRecords !== null && progress.failed >= alerts.failedRecords) return 'records';
   if (await hasLostFields(tx, run)) return 'fields';
   return failures > 0 ? 'recovered' : null;
@@ -40,6 +41,6 @@ async function alertOfFinished(tx: Tx, { failures, alerts }: Sync, run: SyncRun)
 
 /** Returns whether a mapped field is missing that the previous run still found. */
 async function hasLostFields(tx: Tx, run: SyncRun): Promise<boolean> {
-  const before = run.missingFields.length === 0 ? null : await findMissingFieldsBefore(tx, run);
-  return before !== null && run.missingFields.some((field) => !before.includes(field));
+  const before = run.missingFields.length === 0 ? null : await findRunBefore(tx, run);
+  return before !== null && run.missingFields.some((field) => !before.missingFields.includes(field));
 }

@@ -79,19 +79,19 @@ export async function findLastRuns(db: Queryable, entityId: number, syncIds: num
   return new Map(runs.map((run) => [run.syncId, run]));
 }
 
-/** Returns the fields that the finished run before this one missed, without dry runs and re-drives. */
-export async function findMissingFieldsBefore(
+/** Returns what the finished run before this one found, without dry runs and re-drives. */
+export async function findRunBefore(
   db: Queryable,
   { entityId, syncId, id }: SyncRun,
-): Promise<string[] | null> {
-  const rows = readRows<Row<'sync_runs', 'missingFields'>>(
+): Promise<Row<'sync_runs', 'missingFields' | 'removal'> | null> {
+  const rows = readRows<Row<'sync_runs', 'missingFields' | 'removal'>>(
     await db.query(
-      `SELECT missing_fields FROM sync_runs
+      `SELECT missing_fields, removal FROM sync_runs
      WHERE entity_id = $1 AND sync_id = $2 AND id < $3 AND NOT dry_run AND root_id IS NULL AND state = 'finished' ORDER BY id DESC LIMIT 1`,
       [entityId, syncId, id],
     ),
   );
-  return rows[0]?.missingFields ?? null;
+  return rows[0] ?? null;
 }
 
 /** Locks canceled runs of a sync that had a batch on its way, oldest first. */

@@ -269,10 +269,10 @@ describe("a sync of what a command of the operator's brings", () => {
         state: 'held',
         reason: '10 of 38 records have vanished, over 20 %: run it with confirm_removals if that is right',
       };
-      expect(await runSync(stack, world, sync)).toMatchObject({ removed: 0, removal: held });
+      expect(await runSync(stack, world, sync)).toMatchObject({ removed: 0, removal: held, alert: 'held' });
       expect((await values()).size).toBe(38);
-      // They wait until somebody says so, though no run reads them again.
-      expect(await runSync(stack, world, sync)).toMatchObject({ removed: 0, removal: held });
+      // They wait until somebody says so, though no run reads them again, and one mail is enough.
+      expect(await runSync(stack, world, sync)).toMatchObject({ removed: 0, removal: held, alert: null });
       expect(await runSync(stack, world, sync, { confirm_removals: true })).toMatchObject({
         removed: 10,
         removal: { state: 'done' },
