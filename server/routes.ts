@@ -12,6 +12,7 @@ import { crashRoutes } from './analytics/crashes.ts';
 import { eventAnalyticsRoutes } from './analytics/event-analytics.ts';
 import { funnelStatsRoutes } from './analytics/funnel-stats.ts';
 import { funnelRoutes } from './analytics/funnels.ts';
+import { explainSegment } from './analytics/explain-segment.ts';
 import { peopleRoutes } from './analytics/people.ts';
 import { personTimelineRoutes } from './analytics/person-timeline.ts';
 import { segmentRoutes } from './analytics/segments.ts';
@@ -109,6 +110,7 @@ export const routes: readonly Route[] = [
   ...usageListRoutes,
   ...peopleRoutes,
   ...personTimelineRoutes,
+  explainSegment,
   ...funnelRoutes,
   ...funnelStatsRoutes,
   ...segmentRoutes,

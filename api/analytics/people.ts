@@ -10,8 +10,9 @@ import {
 } from '../../domain/analytics/person.ts';
 import { HOLD_KINDS } from '../../domain/gdpr/gdpr-codes.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt.ts';
-import { bodyInteger, boundedArray, customerId, isoDateOrDatetime, text } from '../core/input.ts';
+import { bodyInteger, boundedArray, customerId, identifier, isoDateOrDatetime, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { MetBlockSchema } from './segment-filters.ts';
 
 const PEOPLE = { tag: 'People', method: 'POST', idempotencyKey: 'ignored', audits: 'read customer' } as const;
 
@@ -358,4 +359,42 @@ export const listPersonMessages = operation({
     'for its further pages.',
   body: z.object(ofLook),
   result: z.object({ messages: z.array(MessageOfPerson), ...pageOfLook }).meta({ id: 'MessagesOfPerson' }),
+});
+
+export const ExplainedSegment = z
+  .object({
+    segment_id: z.string(),
+    name: z.string(),
+    app_id: z.string(),
+    static: z.boolean().describe('A list of people, without filters'),
+    member: z.boolean().describe('The last refresh found the person, or the list has them'),
+    as_of: instant.nullable().describe('When the last refresh found its people; null: none has yet'),
+    found: z.boolean().nullable().describe('The filters find the person now; null for a list, and with `reason`'),
+    counts_as: z
+      .object({ user_id: textOrNull, device_id: textOrNull })
+      .meta({ id: 'CountedPerson' })
+      .nullable()
+      .describe(
+        'As which person of the app the id counts: a device as its user, with aliases an earlier id as the later',
+      ),
+    operator: z.enum(['and', 'or']),
+    blocks: z.array(MetBlockSchema).nullable().describe('Null as `found`'),
+    reason: textOrNull.describe('Why the filters can say nothing of the person'),
+    at: instant.describe('The moment of all that is read here'),
+    look: z.string(),
+  })
+  .meta({ id: 'ExplainedSegment' });
+export type ExplainedSegment = z.output<typeof ExplainedSegment>;
+
+export const explainSegment = operation({
+  id: 'explainSegment',
+  ...PEOPLE,
+  path: '/api/people/segment',
+  right: PERSON_PARTS.segments,
+  summary: 'Show why a person is in a segment, or is not',
+  description:
+    'Each filter of the segment with whether the person meets it, read at one moment as a refresh would. A segment that ' +
+    'compares with a sensitive attribute also needs sor_manage. The audit log gets one entry, and none with `look`.',
+  body: z.object({ ...ofOne, segment_id: identifier, look: ofLook.look }),
+  result: ExplainedSegment,
 });

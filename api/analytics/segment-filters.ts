@@ -12,6 +12,8 @@ import {
   MAX_MESSAGE_DAYS,
   MAX_PERIOD_DAYS,
   MESSAGE_OUTCOMES,
+  type MetBlock,
+  type MetFilter,
   periodError,
   type SegmentFilter,
   type SegmentFilters,
@@ -247,6 +249,20 @@ const ShownBlockSchema = z
     },
   })
   .meta({ id: 'SegmentBlock' });
+
+const met = z.boolean().describe('True: the person meets it now');
+
+const MetFilterSchema = ShownFilterSchema.extend({ met }).meta({ id: 'MetSegmentFilter' });
+
+export const MetBlockSchema: z.ZodType<MetBlock> = z
+  .object({
+    operator: z.enum(['and', 'or']),
+    met,
+    get filters(): z.ZodType<(MetFilter | MetBlock)[]> {
+      return z.array(z.union([MetFilterSchema, MetBlockSchema])) as unknown as z.ZodType<(MetFilter | MetBlock)[]>;
+    },
+  })
+  .meta({ id: 'MetSegmentBlock' }) as unknown as z.ZodType<MetBlock>;
 
 export const ShownFilters = z
   .object({

@@ -82,6 +82,7 @@ duplicateCampaign POST /api/campaign/:campaign_identifier/duplicate token rights
 enableSystemOfRecord PUT /api/system_of_records/:sor_identifier/enable token rights=sor_manage audited=true
 endSession DELETE /api/session token audited=true role=person
 explainMessages GET /api/campaigns/:identifier/why token rights=campaign_view audited=true
+explainSegment POST /api/people/segment token rights=segments_view audited=true idempotencyKey=ignored
 exploreFunnel POST /api/funnels/explore token rights=funnels_view idempotencyKey=ignored
 exportAuditLog GET /api/audit_log.csv token audited=true contentType=text/csv role=admin
 exportCampaigns GET /api/campaigns/list_export token rights=campaign_view audited=true

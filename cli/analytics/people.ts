@@ -1,6 +1,7 @@
 /** The command `millrace people`: finds people, and shows what is held of one. */
 import { type Command, Option } from 'commander';
 import type { FoundPerson, LeftOut, MessageOfPerson, TimelineEntry } from '../../api/client.ts';
+import type { MetBlock } from '../../domain/analytics/segment-filters.ts';
 import { PERSON_MATCHES, type PersonMatch, TIMELINE_KINDS, type TimelineKind } from '../../domain/analytics/person.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
@@ -62,6 +63,15 @@ export function addPeopleCommand(program: Command, run: Run): void {
     .option(...DEVICE)
     .option(...LIMIT)
     .action((id: string, options: PageOptions) => run((context) => listMessages(context, id, options)));
+  people
+    .command('segment')
+    .description('show why a person is in a segment, or is not')
+    .argument(...USER)
+    .argument('<segment>', 'id of the segment')
+    .option(...DEVICE)
+    .action((id: string, segment: string, options: OneOptions) =>
+      run((context) => explainSegment(context, id, segment, options)),
+    );
 }
 
 const of = (id: string, { device }: OneOptions) => (device ? { device_id: id } : { user_id: id });
@@ -182,6 +192,30 @@ function messageRow(message: MessageOfPerson): string[] {
     message.confirmed ? 'yes' : '',
     message.reason,
   ];
+}
+
+async function explainSegment(
+  { client, console, terminal, setResult }: CommandContext,
+  id: string,
+  segment: string,
+  options: OneOptions,
+): Promise<number> {
+  const explained = await client.explainSegment({ body: { ...of(id, options), segment_id: segment } });
+  setResult(explained);
+  const { name, member, as_of: asOf, found, reason, blocks } = explained;
+  console.log(recordTable({ segment: name, member, as_of: asOf, found_now: found, reason }, terminal.width));
+  const rows = (blocks ?? []).flatMap((block, index) => filterRows(block, String(index + 1)));
+  if (rows.length > 0) console.log(`\n${table(['block', 'met', 'filter'], rows, terminal.width)}`);
+  return 0;
+}
+
+/** Returns a row for each filter of a block, and of those within it. */
+function filterRows({ filters }: MetBlock, at: string): string[][] {
+  return filters.flatMap((element, index) =>
+    'filters' in element
+      ? filterRows(element, `${at}.${index + 1}`)
+      : [[at, element.met ? 'yes' : 'no', `${element.value}: ${sayValue(element.options[0])}`]],
+  );
 }
 
 type PageBody = { per_page: number; cursor?: string; look?: string };

@@ -133,6 +133,23 @@ export function periodError({ from, till }: { from: string; till: string }): str
 export type ShownFilter = { value: FilterKind; options: [Omit<SegmentFilter, 'filter_on'>] };
 export type ShownBlock = { operator: BlockOperator; filters: (ShownFilter | ShownBlock)[] };
 
+/** A shown filter or block, and whether one person meets it. */
+export type MetFilter = ShownFilter & { met: boolean };
+export type MetBlock = { operator: BlockOperator; met: boolean; filters: (MetFilter | MetBlock)[] };
+
+/** Shows blocks with what a person meets of them: `met` has each filter in the order of `eachFilter`. */
+export function showMet({ blocks }: SegmentFilters, met: readonly boolean[]): MetBlock[] {
+  const each = met.values();
+  const show = ({ operator, filters }: FilterBlock): MetBlock => {
+    const shown = filters.map((element) =>
+      isBlock(element) ? show(element) : { ...showFilter(element), met: each.next().value === true },
+    );
+    const isMet = operator === 'and' ? shown.every((element) => element.met) : shown.some((element) => element.met);
+    return { operator, met: isMet, filters: shown };
+  };
+  return blocks.map(show);
+}
+
 export function showFilters({
   blocks,
   ...rest

@@ -84,18 +84,32 @@ type SegmentSql = {
 };
 
 /**
+ * `sets`: the joins of each filter's people to people `p`; `met`: for each filter, in order, whether `p` is among them;
+ * `condition`: whether all filters together find `p`. `ofUser`: a query for the person as which a user counts.
+ */
+type FilteredSql = SegmentSql & {
+  sets: string;
+  met: readonly string[];
+  condition: string;
+  ofUser: (user: string) => string;
+};
+
+/**
  * Returns the SQL of filters: each filter is a set of people, each once, joined to the people of the app. So the
  * planner hashes or sorts each set once, in bounded memory, whatever the blocks are.
  */
-export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): SegmentSql {
+export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): FilteredSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
   const sets: string[] = [];
+  const met: string[] = [];
   const filterSql = (filter: ResolvedFilter): string => {
     const { people, isNegated } = peopleOf(filter, { app, now, add, aliases });
     const name = `f${sets.length}`;
     sets.push(`LEFT JOIN (${people}) ${name} ON ${name}.person = p.person`);
-    return `${name}.person IS ${isNegated ? '' : 'NOT '}NULL`;
+    const isMet = `${name}.person IS ${isNegated ? '' : 'NOT '}NULL`;
+    met.push(isMet);
+    return isMet;
   };
   const blockSql = (operator: BlockOperator, elements: readonly (ResolvedFilter | ResolvedBlock)[]): string =>
     `(${elements
@@ -103,12 +117,16 @@ export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuer
       .join(operator === 'and' ? ' AND ' : ' OR ')})`;
   const condition = filters.blocks.length === 0 ? 'true' : blockSql(filters.operator, filters.blocks);
   const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
-  const base = resolvedPerson('b.person', app, true);
+  const base = resolvedPerson('b.person', app, aliases);
   return {
     with: peopleSql(app, [appId, ...appsOf(filters)], add, aliases),
     matched,
+    sets: sets.join('\n'),
+    met,
+    condition,
     values,
     add,
+    ofUser: (user) => `SELECT ${base.person} AS person FROM (SELECT 'u' || ${user} AS person) b ${base.joins}`,
     ofDevice: deviceOwner(app, aliases),
     members: aliases
       ? `SELECT b.person FROM app_people b ${base.joins} JOIN (${matched}) m ON m.person = ${base.person}`

@@ -89,6 +89,7 @@ export const analyticsOperations: LifeOperations = {
   viewTimeline: call((draw) => ({ body: { ...onePerson(draw), per_page: 1 + draw.int(20) } })),
   countPersonDays: call((draw) => ({ body: { ...onePerson(draw), days: 1 + draw.int(366) } })),
   listPersonMessages: call((draw) => ({ body: { ...onePerson(draw), per_page: 1 + draw.int(20) } })),
+  explainSegment: call((draw) => ({ body: { ...onePerson(draw), segment_id: draw.item('segment').id } })),
   findPeople: call((draw) => ({
     body: {
       text: draw.of([draw.person().userId, draw.person().deviceId]),

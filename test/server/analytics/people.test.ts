@@ -5,7 +5,7 @@ import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/
 import { write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
-import { insertSampleSegment } from '../../harness/analytics/segments.ts';
+import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { ensureSampleMonths, sampleActivity } from '../../harness/tracking/sdk-samples.ts';
@@ -284,4 +284,105 @@ test('messages of all campaigns and requests are listed with code and confirmati
   const timeline = (await call('timeline', { user_id: BEN, kinds: ['message'] })).body.result;
   expect(timeline.entries).toMatchObject([{ kind: 'message', code: 'OPT_OUT' }, { code: 'PUSH_SENT' }]);
   expect((await call('view', { user_id: BEN })).body.result.messages).toMatchObject({ count: 2, confirmed: 1 });
+});
+
+test('a segment is explained: which filters the person meets now, beside what its last refresh found', async () => {
+  const block = (operator: string, ...filters: object[]) => ({ operator, filters });
+  const plan = (...values: string[]) => attributesFilter(world.sor.identifier, values).blocks[0]!.filters[0]!;
+  const model = { filter_on: 'devices', field: 'device_model', operator: 'is_not', values: ['Nokia 3310'] };
+  const filters = { operator: 'and', blocks: [block('or', plan('other'), plan(MAIL)), block('and', model)] };
+  const { identifier } = await insertSampleSegment(store.db, world.entity.id, { appId: app.id, name: 'Why', filters });
+  const explain = async (body: object, token = world.token) =>
+    call('segment', { segment_id: identifier, ...body }, token);
+  const before = await lastAudited();
+  const { result } = (await explain({ user_id: ANNE })).body;
+  expect(result).toMatchObject({
+    name: 'Why',
+    member: false,
+    found: true,
+    counts_as: { user_id: ANNE, device_id: null },
+    operator: 'and',
+    blocks: [
+      {
+        operator: 'or',
+        met: true,
+        filters: [
+          { value: 'attributes', met: false },
+          { value: 'attributes', met: true },
+        ],
+      },
+      { operator: 'and', met: true, filters: [{ value: 'devices', met: true }] },
+    ],
+    reason: null,
+  });
+  // A device counts as its user.
+  expect((await explain({ device_id: PHONE })).body.result).toMatchObject({
+    found: true,
+    counts_as: { user_id: ANNE },
+  });
+  expect(await auditedSince(before)).toEqual([
+    { details: { what: 'segment' }, known: true },
+    { details: { what: 'segment' }, known: true },
+  ]);
+  // Under the look of the page no further entry is written.
+  const { look } = (await call('view', { user_id: ANNE })).body.result;
+  const looked = await lastAudited();
+  await explain({ user_id: ANNE, look });
+  expect(await auditedSince(looked)).toEqual([]);
+  expect((await explain({ user_id: BEN })).body.result).toMatchObject({
+    found: null,
+    blocks: null,
+    reason: 'The app has not seen this person: a segment holds people of its app',
+  });
+
+  const list = await insertSampleSegment(store.db, world.entity.id, {
+    appId: app.id,
+    name: 'List',
+    people: [`u${ANNE}`],
+  });
+  expect((await explain({ device_id: PHONE, segment_id: list.identifier })).body.result).toMatchObject({
+    static: true,
+    member: true,
+    found: null,
+    blocks: null,
+  });
+  const viewer = await tokenWith(['segments_view']);
+  expect((await explain({ user_id: ANNE }, viewer)).status).toBe(200);
+  await store.db.query('UPDATE customer_attributes SET is_sensitive = true WHERE entity_id = $1 AND id = $2', [
+    world.entity.id,
+    world.attributes.plan!.id,
+  ]);
+  expect((await explain({ user_id: ANNE }, viewer)).status).toBe(403);
+  expect((await explain({ user_id: ANNE, segment_id: 'seg_none' })).status).toBe(404);
+});
+
+test('an id that is a user and a device is found as both, and each is viewed by itself', async () => {
+  const both = personId(818);
+  await sampleActivity(store.db, world.entity.id, { appId: app.id, deviceId: both, userId: ANNE });
+  await sampleActivity(store.db, world.entity.id, { appId: app.id, deviceId: 'tablet-818', userId: both });
+  expect((await find(both)).people).toMatchObject([
+    { user_id: both, device_id: null, matches: [{ by: 'user_id' }] },
+    { user_id: null, device_id: both, matches: [{ by: 'device_id' }] },
+  ]);
+  const viewed = async (body: object) => (await call('view', body)).body.result;
+  const devices = ({ devices: all }: { devices: { device_id: string }[] }) => all.map(({ device_id: id }) => id);
+  const [user, device] = [await viewed({ user_id: both }), await viewed({ device_id: both })];
+  expect([devices(user), devices(device)]).toEqual([['tablet-818'], [both]]);
+  expect([user.identifiers, device.identifiers]).toMatchObject([[], [{ user_id: ANNE, link: 'user' }]]);
+});
+
+test('of a person with more than 1,000 devices the last seen 1,000 are shown, and the page says so', async () => {
+  const shared = personId(819);
+  await store.db.query(
+    `WITH made AS (
+       INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
+       SELECT $1, $2, 'many ' || n, '2026-10-01', '2026-10-01'::timestamptz + n * interval '1 minute'
+       FROM generate_series(1, 1001) n RETURNING device_id, last_seen_at)
+     INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+     SELECT $1, $2, device_id, $3, last_seen_at FROM made`,
+    [world.entity.id, app.id, shared],
+  );
+  const { devices, left_out: left } = (await call('view', { user_id: shared })).body.result;
+  expect([devices.length, devices[0].device_id, devices.at(-1).device_id]).toEqual([1_000, 'many 1001', 'many 2']);
+  expect(left).toEqual([{ part: 'devices', right: null, reason: 'There are more than 1000: these are the first' }]);
 });

@@ -87,6 +87,7 @@ const TAKEN = new Set([
   'POST /api/people/find body.text: unknown',
   'POST /api/people/view body.user_id: unknown',
   'POST /api/people/messages body.user_id: unknown',
+  'POST /api/people/segment body.user_id: unknown',
   'POST /api/people/timeline body.user_id: unknown',
   'POST /api/people/days body.user_id: unknown',
   // A user that is not known, a key of one's own, and one campaign without an array.

@@ -33,6 +33,7 @@ describe('every POST', () => {
       'POST /api/people/timeline',
       'POST /api/people/days',
       'POST /api/people/messages',
+      'POST /api/people/segment',
       'POST /api/funnels/quick_stats',
       'POST /api/funnels/explore',
       'POST /api/segments/preview',

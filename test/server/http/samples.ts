@@ -610,6 +610,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/people/timeline': ({ seen }) => ({ body: { user_id: seen.userId, until: '2026-12-31' } }),
   'POST /api/people/days': ({ seen }) => ({ body: { user_id: seen.userId, until: '2026-12-31' } }),
   'POST /api/people/messages': ({ seen }) => ({ body: { user_id: seen.userId } }),
+  'POST /api/people/segment': (own) => ({ body: { user_id: own.seen.userId, segment_id: own.segment } }),
   'POST /api/people/find': ({ seen }) => ({ body: { text: seen.userId } }),
   'POST /api/segments/preview': (own) => ({ body: { app: own.app.identifier, filters: sampleFilters(own) } }),
   'POST /api/segments/:identifier/people': (own) => ({

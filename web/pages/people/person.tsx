@@ -330,7 +330,7 @@ function Details({ person, data, holds }: { person: PersonId; data: Person; hold
           value: 'segments',
           title: 'Segments',
           count: count(data.segments?.length),
-          content: () => <Segments data={data} />,
+          content: () => <Segments look={look} data={data} />,
         },
         {
           value: 'privacy',

@@ -18,6 +18,7 @@ import { IdentifiersOfUser } from '../gdpr/identifiers.tsx';
 import { HOLD_WORDS } from '../gdpr/place-hold.tsx';
 import { ReceiptsOfPerson } from '../gdpr/receipts.tsx';
 import { TYPE_WORDS } from '../gdpr/request-state.tsx';
+import { SegmentWhy } from './segment-why.tsx';
 
 /** The person, and the look that lets calls read on without a further audit entry. */
 export type Look = { user_id?: string; device_id?: string; look: string };
@@ -162,7 +163,7 @@ export function confirmedText(message: MessageOfPerson): string {
   return steps.flatMap(([word, at]) => (at === null ? [] : [word])).join(', ');
 }
 
-export function Segments({ data }: { data: Person }) {
+export function Segments({ look, data }: { look: Look; data: Person }) {
   if (data.segments === null) return <LeftOut data={data} part="segments" />;
   return (
     <>
@@ -178,6 +179,7 @@ export function Segments({ data }: { data: Person }) {
         empty={<Empty says="No segment had this person at its last refresh." />}
       />
       <LeftOut data={data} part="segments" isPart />
+      <SegmentWhy look={look} />
     </>
   );
 }

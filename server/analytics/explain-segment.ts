@@ -1,0 +1,78 @@
+/** The route that says why a person is in a segment, or is not. */
+
+import * as api from '../../api/analytics/people.ts';
+import { showMet } from '../../domain/analytics/segment-filters.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import { isoOf } from '../../domain/time/iso-time.ts';
+import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { hasMember, matchPerson } from '../../store/analytics/segment-match.ts';
+import { findSegment, type Segment } from '../../store/analytics/segments.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
+import type { RouteDependencies } from '../dependencies.ts';
+import { route } from '../http/route.ts';
+import { listHiddenSegments } from './attributes-of-filters.ts';
+import { HEAVY_READ_MS } from './heavy-reads.ts';
+import { auditLook, openLook, sealLook } from './looks.ts';
+import { requirePerson } from './people.ts';
+
+export const explainSegment = route(api.explainSegment, async ({ body, ...who }, deps) => {
+  const { db, secrets } = deps;
+  const { entityId } = who.caller;
+  const person = requirePerson(body);
+  const segment =
+    (await findSegment(db, entityId, body.segment_id)) ?? refuse(404, 'not_found', "Couldn't find Segment");
+  if ((await listHiddenSegments(db, who.caller)).includes(segment.id))
+    refuse(403, 'forbidden', 'This needs the right sor_manage: the segment compares with a sensitive attribute');
+  const given = body.look === undefined ? null : openLook(secrets, entityId, person, body.look);
+  const look = await auditLook(deps, who, person, 'segment', given);
+  const now = new Date();
+  const explained = await explain(deps, entityId, { segment, person, now, hungUp: who.hungUp() });
+  return {
+    segment_id: segment.identifier,
+    name: segment.name,
+    app_id: segment.appIdentifier,
+    static: segment.filters === null,
+    member: await hasMember(db, entityId, segment, person),
+    as_of: isoOf(segment.snapshotAt),
+    operator: segment.filters?.operator ?? 'and',
+    ...explained,
+    at: now.toISOString(),
+    look: sealLook(secrets, entityId, person, look),
+  };
+});
+
+type Explained = Pick<api.ExplainedSegment, 'found' | 'counts_as' | 'blocks' | 'reason'>;
+const UNSAID: Explained = { found: null, counts_as: null, blocks: null, reason: null };
+
+type Asked = { segment: Segment; person: Person; now: Date; hungUp: AbortSignal };
+
+/** Says of each filter whether the person meets it, as a refresh would find it at this moment. */
+async function explain(
+  { db, heavyReads }: RouteDependencies,
+  entityId: number,
+  { segment: { appId, filters }, person, now, hungUp }: Asked,
+): Promise<Explained> {
+  if (filters === null) return UNSAID;
+  const { errors, query, segments, failure } = await resolveFilters(db, entityId, {
+    appId,
+    filters,
+    now,
+    isStored: true,
+  });
+  const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
+  if (errors[0]) return { ...UNSAID, reason: `${errors[0].element}: ${errors[0].message}` };
+  if (failure !== null) return { ...UNSAID, reason: failure };
+  if (waited) return { ...UNSAID, reason: `The segment "${waited.name}", which its filters name, has no members yet` };
+  const match = await heavyReads.within(entityId, hungUp, (signal) =>
+    matchPerson(db, entityId, query!, person, { timeoutMs: HEAVY_READ_MS, signal }),
+  );
+  if (match === null)
+    return { ...UNSAID, reason: 'The app has not seen this person: a segment holds people of its app' };
+  const id = match.person.slice(1);
+  return {
+    found: match.isFound,
+    counts_as: match.person.startsWith('u') ? { user_id: id, device_id: null } : { user_id: null, device_id: id },
+    blocks: showMet(filters, match.met),
+    reason: null,
+  };
+}
