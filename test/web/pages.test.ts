@@ -1,5 +1,8 @@
+/** Every page of the console: with nothing in it, without rights, while the server fails, is slow, or has news. */
+import type { Locator, Page, Route } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
+import { routes } from '../../server/routes.ts';
 import { PAGES } from '../../web/pages/index.ts';
 import {
   builtConsole,
@@ -10,6 +13,8 @@ import {
   useBrowser,
   violationsOf,
 } from '../harness/console/console.ts';
+import { sampled, TRIES_ALL } from '../harness/run/seed.ts';
+import { makeSample, type Sample } from '../server/http/samples.ts';
 import { testServer } from '../server/http/test-server.ts';
 import { useServer } from '../server/http/use-server.ts';
 
@@ -20,6 +25,53 @@ const LISTS = PAGES.filter(({ path }) => !path.includes('$'));
 const MENU = LISTS.filter(({ menu }) => menu !== undefined);
 const AUDITED = new Set(CALLED_OPERATIONS.filter(({ isAudited }) => isAudited).map(({ id }) => id));
 const READ_AT_ONCE = MENU.filter(({ needs }) => needs.length > 0 && !needs.some((name) => AUDITED.has(name)));
+
+/** Addresses of pages that show a record, or a person, of a sample. */
+const ADDRESSES: Record<string, (own: Sample) => string> = {
+  '/imports/$id': ({ importId }) => `/imports/${importId}`,
+  '/feeds/$id': ({ requestId }) => `/feeds/${requestId}`,
+  '/syncs/$id': ({ sync }) => `/syncs/${sync.identifier}`,
+  '/syncs/$id/edit': ({ sync }) => `/syncs/${sync.identifier}/edit`,
+  '/syncs/$id/runs/$run': ({ sync }) => `/syncs/${sync.identifier}/runs/${sync.waitingRunId}`,
+  '/sync-runs/$run': ({ sync }) => `/sync-runs/${sync.endedRunId}`,
+  '/connections/$id': ({ connection }) => `/connections/${connection.identifier}`,
+  '/sors/$id': ({ sor }) => `/sors/${sor.identifier}`,
+  '/exports/$id': ({ exporter }) => `/exports/${exporter.identifier}`,
+  '/export-runs/$run': ({ exporter }) => `/export-runs/${exporter.endedRunId}`,
+  '/privacy/$id': ({ gdpr }) => `/privacy/${gdpr.deletionId}`,
+  '/people': ({ person }) => `/people#${new URLSearchParams({ user_id: person }).toString()}`,
+};
+
+/** Pages that ask for news while work is under way: what changes under them, and where a page says it. */
+type Polled = { path: string; change: string; news: (page: Page) => Locator };
+const UNDER_WAY = "entity_id = $1 AND state IN ('accepted', 'running')";
+const ofJobs = (path: string, table: string): Polled => {
+  const stage = `stage of ${path.replaceAll(/[^a-z]/g, '')}`;
+  return {
+    path,
+    change: `UPDATE ${table} SET state = 'running', stage = '${stage}' WHERE ${UNDER_WAY}`,
+    news: (page) => page.getByText(new RegExp(stage, 'i')).first(),
+  };
+};
+const ofRequest = (path: string, type: string): Polled => ({
+  path,
+  change: `UPDATE gdpr_requests SET state = 'running' WHERE ${UNDER_WAY} AND type = '${type}'`,
+  news: (page) => page.locator('.chip').getByText('running', { exact: true }).first(),
+});
+const POLLED: readonly Polled[] = [
+  ofJobs('/imports', 'imports'),
+  ofJobs('/imports/$id', 'imports'),
+  {
+    path: '/feeds/$id',
+    change: "UPDATE systems_of_records SET name = 'Renamed' WHERE entity_id = $1",
+    news: (page) => page.getByText('Renamed').first(),
+  },
+  ofJobs('/syncs/$id', 'sync_runs'),
+  ofJobs('/syncs/$id/runs/$run', 'sync_runs'),
+  ofJobs('/exports/$id', 'export_runs'),
+  ofRequest('/privacy', 'access'),
+  ofRequest('/privacy/$id', 'delete'),
+];
 
 beforeAll(async () => {
   const served = await testServer(store, { console: await builtConsole() });
@@ -32,6 +84,84 @@ async function show({ page }: Tab, path: string): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0);
 }
+
+/** A sample of every kind of object, and a tab of somebody who may see all of it. */
+async function openSample(): Promise<{ own: Sample; tab: Tab }> {
+  const own = await makeSample(
+    store,
+    routes.find(({ id }) => id === 'viewSystem')!,
+  );
+  const { email, id } = await makePerson(store, own);
+  await store.db.query('UPDATE users SET superadmin = true WHERE id = $1', [id]);
+  const tab = await browser.open!();
+  await logIn(tab, email);
+  return { own, tab };
+}
+
+const addressOf = (path: string, own: Sample): string => ADDRESSES[path]?.(own) ?? path;
+
+/** Calls of a page, but for those of its session: passed on, held back, or failed. */
+type Calls = { sent: Route[]; hold: () => void; fail: () => Promise<void>; pass: () => Promise<void> };
+
+async function callsOf({ page }: Tab): Promise<Calls> {
+  const pass = (route: Route): Promise<void> => route.continue();
+  const fail = (route: Route): Promise<void> =>
+    route.fulfill({ status: 500, json: { success: false, status: 500, error_message: 'Out of order' } });
+  let answer: ((route: Route) => Promise<void>) | null = pass;
+  const sent: Route[] = [];
+  await page.route('**/api/**', (route) => {
+    if (new URL(route.request().url()).pathname === '/api/session') return route.continue();
+    sent.push(route);
+    return answer?.(route);
+  });
+  const answerBy = async (next: typeof pass): Promise<void> => {
+    const held = answer === null ? sent.splice(0) : [];
+    answer = next;
+    await Promise.all(held.map(next));
+  };
+  return {
+    sent,
+    hold() {
+      answer = null;
+      sent.length = 0;
+    },
+    fail: () => answerBy(fail),
+    pass: () => answerBy(pass),
+  };
+}
+
+/** Asks for the looks that the page offers, each by its button. */
+async function look(page: Page): Promise<void> {
+  const looks = page.locator('main button[type="button"]', { hasText: /^Show (?:the|these|this|who) / });
+  for (let left = await looks.count(); left > 0; left = await looks.count()) {
+    await looks.first().click();
+    await expect.poll(() => looks.count()).toBeLessThan(left);
+  }
+}
+
+async function countLooks({ entity }: Sample): Promise<number> {
+  const { rows } = await store.db.query<{ looks: number }>(
+    "SELECT count(*)::integer AS looks FROM audit_log WHERE entity_id = $1 AND action = 'read'",
+    [entity.id],
+  );
+  return rows[0]!.looks;
+}
+
+/** What stands on a page and does not depend on the time: its headings, and how many rows it has. */
+async function standing(page: Page): Promise<unknown> {
+  const main = page.getByRole('main');
+  return [await main.getByRole('heading').allInnerTexts(), await main.getByRole('row').count()];
+}
+
+const kindOf = ({ path, needs }: (typeof PAGES)[number]): string[] => [
+  path.includes('$')
+    ? 'record'
+    : path.endsWith('/new')
+      ? 'form'
+      : needs.some((id) => AUDITED.has(id))
+        ? 'look'
+        : 'list',
+];
 
 describe.skipIf(browser.open === null)('each page', () => {
   const open = browser.open!;
@@ -91,5 +221,75 @@ describe.skipIf(browser.open === null)('each page', () => {
       }
     }
     expect(tab.faults).toEqual([]);
+  });
+
+  test('is headed and says that it reads while answers are slow, and shows them once they are there', async () => {
+    const { own, tab } = await openSample();
+    const { page, faults } = tab;
+    const calls = await callsOf(tab);
+    const widths = TRIES_ALL ? ([1280, 320] as const) : ([320] as const);
+    for (const shown of sampled('slow pages', PAGES, 0.25, kindOf)) {
+      const { path } = shown;
+      calls.hold();
+      await page.goto(`/console${addressOf(path, own)}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      if (kindOf(shown).includes('look')) await look(page);
+      if (calls.sent.length > 0) await page.locator('main .skeleton').first().waitFor();
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.emulateMedia({ colorScheme: width === 320 ? 'dark' : 'light' });
+        const headings = await page.getByRole('heading', { level: 1 }).count();
+        const found = await violationsOf(page);
+        expect({ path, headings, isTooWide: await isTooWide(page), found }).toEqual({
+          path,
+          headings: 1,
+          isTooWide: false,
+          found: [],
+        });
+      }
+      await calls.pass();
+      await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0);
+      const said = await page.getByRole('alert').allInnerTexts();
+      expect({ path, said, faults }).toEqual({ path, said: [], faults: [] });
+    }
+  });
+
+  test('shows news by itself, keeps what it has while asking fails, and looks no second time', async () => {
+    const { own, tab } = await openSample();
+    const { page, faults } = tab;
+    const calls = await callsOf(tab);
+    await page.setViewportSize({ width: 320, height: 900 });
+    const kindsOf = ({ path }: Polled): string[] => [path.includes('$') ? 'record' : 'list'];
+    for (const { path, change, news } of sampled('polled pages', POLLED, 0.25, kindsOf)) {
+      await show(tab, addressOf(path, own));
+      await look(page);
+      await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0);
+      const looks = await countLooks(own);
+      const before = await standing(page);
+      const stale = page.getByText('Not up to date. As of').first();
+      calls.hold();
+      await expect.poll(() => calls.sent.length).toBeGreaterThan(0);
+      const asked = calls.sent.map((route) => route.request().headers()['x-millrace-background']);
+      expect({ path, asked: [...new Set(asked)], shown: await standing(page) }).toEqual({
+        path,
+        asked: ['1'],
+        shown: before,
+      });
+      await calls.fail();
+      await stale.waitFor();
+      await page.getByText('Out of order').first().waitFor();
+      expect({ path, shown: await standing(page) }).toEqual({ path, shown: before });
+      expect({ path, isTooWide: await isTooWide(page), found: await violationsOf(page) }).toEqual({
+        path,
+        isTooWide: false,
+        found: [],
+      });
+      expect(await news(page).count()).toBe(0);
+      await store.db.query(change, [own.entity.id]);
+      await calls.pass();
+      await news(page).waitFor();
+      await expect.poll(() => stale.count()).toBe(0);
+      expect({ path, looks: await countLooks(own), faults }).toEqual({ path, looks, faults: [] });
+    }
   });
 });

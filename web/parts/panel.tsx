@@ -1,6 +1,7 @@
 /** A part of a page with a title: what it shows, or why it can't yet. */
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import type { Refusal } from '../session/api.ts';
+import { Icon } from './icon.tsx';
 import { Refused } from './refusal.tsx';
 import { When } from './values.tsx';
 
@@ -36,17 +37,43 @@ type Result<T> = {
 };
 
 /** Shows a result, its refusal, or that it is read. What was there stays beside a refusal, with the time it is of. */
-export function Shown<T>({ result, children }: { result: Result<T>; children: (data: T) => ReactNode }) {
-  const { data, error, dataUpdatedAt, refetch } = result;
+export function Shown<T>({
+  result,
+  head,
+  children,
+}: {
+  result: Result<T>;
+  /** Heads a page that can name its object only once the result is there. */
+  head?: ReactNode;
+  children: (data: T) => ReactNode;
+}) {
+  const { data, error } = result;
   return (
     <>
-      {error && <Refused refusal={error} retry={() => void refetch()} />}
-      {error && data !== undefined && (
-        <p className="small quiet">
-          As of <When at={dataUpdatedAt} />
+      {data === undefined && head}
+      {error && <Unread {...result} refusal={error} />}
+      {data === undefined ? error === null && <Skeleton /> : children(data)}
+    </>
+  );
+}
+
+/** Says why reading was refused and, if something was read before, from when it is. */
+export function Unread({
+  refusal,
+  dataUpdatedAt: at,
+  refetch,
+}: Pick<Result<unknown>, 'dataUpdatedAt' | 'refetch'> & { refusal: Refusal }) {
+  return (
+    <>
+      <Refused refusal={refusal} retry={() => void refetch()} />
+      {at > 0 && (
+        <p className="stale small second">
+          <Icon name="clock" />
+          <span>
+            Not up to date. As of <When at={at} />
+          </span>
         </p>
       )}
-      {data === undefined ? error === null && <Skeleton /> : children(data)}
     </>
   );
 }

@@ -1,7 +1,7 @@
 /** A table of records; below 720 pixels each row is a card. */
 import type { ReactNode } from 'react';
 import type { Refusal } from '../session/api.ts';
-import { Skeleton } from './panel.tsx';
+import { Skeleton, Unread } from './panel.tsx';
 import { Refused } from './refusal.tsx';
 
 export type Column<T> = { title: string; isNumber?: boolean; cell: (row: T) => ReactNode };
@@ -10,7 +10,10 @@ type More = {
   error: Refusal | null;
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
+  /** True: the next page was refused, and not the list itself. */
+  isFetchNextPageError?: boolean;
   isPending: boolean;
+  dataUpdatedAt: number;
   fetchNextPage: () => unknown;
   refetch: () => unknown;
 };
@@ -35,6 +38,7 @@ export function DataTable<T>({
   if (rows.length === 0 && !more?.error) return empty;
   return (
     <>
+      {more && <UnreadList more={more} />}
       {rows.length > 0 && (
         <div className="scroll" tabIndex={0} role="region" aria-label={caption}>
           <table className="cards">
@@ -67,11 +71,22 @@ export function DataTable<T>({
   );
 }
 
-/** Ends a list that is read page after page: what its last page was refused, and what reads the next one. */
+/** Begins a list that is read page after page: says why it was not read, or not again. */
+export function UnreadList({
+  more,
+}: {
+  more: Pick<More, 'error' | 'isFetchNextPageError' | 'dataUpdatedAt' | 'refetch'>;
+}) {
+  return more.error && !more.isFetchNextPageError && <Unread {...more} refusal={more.error} />;
+}
+
+/** Ends a list that is read page after page: reads the next page, or says why that was refused. */
 export function NextPage({ more, children = 'Next 100' }: { more: More; children?: ReactNode }) {
   return (
     <>
-      {more.error && <Refused refusal={more.error} retry={() => void more.refetch()} />}
+      {more.error && more.isFetchNextPageError && (
+        <Refused refusal={more.error} retry={() => void more.fetchNextPage()} />
+      )}
       {more.hasNextPage && (
         <footer>
           <button

@@ -20,7 +20,10 @@ export function SorPage() {
   const params = { sor_identifier: id };
   const read = useRead('viewSystemOfRecord', { params, query: { secrets: false } });
   return (
-    <Shown result={read}>
+    <Shown
+      result={read}
+      head={<Head title="System of Records" within={{ title: 'Systems of Records', to: '/sors', name: id }} />}
+    >
       {(sor) => (
         <>
           <SorHead sor={sor} />

@@ -7,7 +7,7 @@ import { Bars } from '../../parts/bars.tsx';
 import { ActionButton } from '../../parts/button.tsx';
 import { Calendar, dayText } from '../../parts/calendar.tsx';
 import { FilterToggles } from '../../parts/filter-toggles.tsx';
-import { Empty, Panel, Skeleton } from '../../parts/panel.tsx';
+import { Empty, Panel, Skeleton, Unread } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { bytesText, Count, When } from '../../parts/values.tsx';
@@ -53,7 +53,7 @@ export function ExporterDays({ exporter: { identifier, time_zone } }: { exporter
           end={<Verify shown={shown} />}
           footer={<Range days={days} today={today} zone={time_zone} onUntil={(day) => go({ until: day, day: '' })} />}
         >
-          {record.error && <Refused refusal={record.error} retry={() => void record.refetch()} />}
+          {record.error && <Unread {...record} refusal={record.error} />}
           {shown.verified.error && <Refused refusal={shown.verified.error} />}
           {record.isPending && <Skeleton rows={WEEKS} />}
           {record.data && (
@@ -124,10 +124,10 @@ function useAllOf(
   isWanted: boolean,
 ) {
   const list = useList('reconcileExports', { params: { exporter_id: id }, query }, { isWanted });
-  const { hasNextPage, isFetching, fetchNextPage } = list;
+  const { hasNextPage, isFetching, isError, fetchNextPage } = list;
   useEffect(() => {
-    if (isWanted && hasNextPage && !isFetching) void fetchNextPage();
-  }, [isWanted, hasNextPage, isFetching, fetchNextPage]);
+    if (isWanted && hasNextPage && !isFetching && !isError) void fetchNextPage();
+  }, [isWanted, hasNextPage, isFetching, isError, fetchNextPage]);
   return list;
 }
 

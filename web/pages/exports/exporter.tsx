@@ -23,10 +23,9 @@ export function Exporter() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const exporter = useRead('viewDataExporter', { params: { exporter_id: id }, query: { secrets: false } });
   return (
-    <>
-      {exporter.data === undefined && <Head title="Exporter" within={{ title: 'Exports', to: '/exports', name: id }} />}
-      <Shown result={exporter}>{(shown) => <One key={shown.identifier} exporter={shown} />}</Shown>
-    </>
+    <Shown result={exporter} head={<Head title="Exporter" within={{ title: 'Exports', to: '/exports', name: id }} />}>
+      {(shown) => <One key={shown.identifier} exporter={shown} />}
+    </Shown>
   );
 }
 

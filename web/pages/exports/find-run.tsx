@@ -1,4 +1,6 @@
-import { Navigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
+import { Head } from '../../parts/head.tsx';
+import { LeadTo } from '../../parts/lead-to.tsx';
 import { Shown } from '../../parts/panel.tsx';
 import { useRead } from '../../session/calls.ts';
 import { lastDayOf } from './window-state.ts';
@@ -8,9 +10,12 @@ export function FindExportRun() {
   const { run = '' } = useParams({ strict: false });
   const found = useRead('findExportRun', { params: { run_id: run } });
   return (
-    <Shown result={found}>
+    <Shown
+      result={found}
+      head={<Head title="Run of an exporter" within={{ title: 'Exports', to: '/exports', name: run }} />}
+    >
       {({ exporter, window }) => (
-        <Navigate to={`/exports/${exporter}`} search={{ until: lastDayOf(window.end, 'UTC') }} replace />
+        <LeadTo to={`/exports/${exporter}`} search={{ until: lastDayOf(window.end, 'UTC') }} />
       )}
     </Shown>
   );

@@ -19,7 +19,14 @@ export function ViewFeed() {
     { params: { request_id: id } },
     { pollWhile: ({ state }) => state === 'accepted' },
   );
-  return <Shown result={request}>{(data) => <Request request={data} />}</Shown>;
+  return (
+    <Shown
+      result={request}
+      head={<Head title="Feed request" within={{ title: 'Imports', to: '/imports', name: id }} />}
+    >
+      {(data) => <Request request={data} />}
+    </Shown>
+  );
 }
 
 function Request({ request }: { request: FeedRequest }) {

@@ -6,7 +6,7 @@ import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Skeleton } from '../../parts/panel.tsx';
 import type { PersonId } from '../../parts/person-link.tsx';
-import { NextPage } from '../../parts/table.tsx';
+import { NextPage, UnreadList } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { useList } from '../../session/calls.ts';
 import { CheckFile } from './check-file.tsx';
@@ -116,6 +116,7 @@ export function ReceiptsOfPerson({ person: { kind, id } }: { person: PersonId })
       {found.isSuccess && receipts.length === 0 && (
         <Empty says="No receipt names this person. Nothing was erased or shown under this id, or it is written differently." />
       )}
+      <UnreadList more={found} />
       {receipts.map((receipt) => (
         <Receipt key={receipt.receipt} receipt={receipt} />
       ))}

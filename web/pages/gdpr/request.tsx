@@ -28,7 +28,10 @@ export function Request() {
     { pollWhile: ({ items }) => items.some((item) => isUnderWay(item) || item.state === 'waiting') },
   );
   return (
-    <Shown result={found.isPlaceholderData ? { ...found, data: undefined } : found}>
+    <Shown
+      result={found.isPlaceholderData ? { ...found, data: undefined } : found}
+      head={<Head title="Request" within={{ ...WITHIN, name: id }} />}
+    >
       {({ items: [request] }) => (request ? <One key={id} request={request} /> : <Gone id={id} />)}
     </Shown>
   );

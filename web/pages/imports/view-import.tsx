@@ -21,7 +21,11 @@ const KEPT_MS = 7 * 24 * 3_600_000;
 export function ViewImport() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const result = useRead('viewImport', { params: { import_id: id } }, { pollWhile: isMoving });
-  return <Shown result={result}>{(job) => <Import key={job.import_id} job={job} />}</Shown>;
+  return (
+    <Shown result={result} head={<Head title="Import" within={{ title: 'Imports', to: '/imports', name: id }} />}>
+      {(job) => <Import key={job.import_id} job={job} />}
+    </Shown>
+  );
 }
 
 function isMoving(job: ImportProgress): boolean {

@@ -10,7 +10,7 @@ import { useFilters } from '../../parts/filters.ts';
 import { Chip } from '../../parts/head.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
 import { Empty, Shown, Skeleton } from '../../parts/panel.tsx';
-import { NextPage } from '../../parts/table.tsx';
+import { NextPage, UnreadList } from '../../parts/table.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { countText, durationText, When } from '../../parts/values.tsx';
 import { useList, useRead } from '../../session/calls.ts';
@@ -85,6 +85,7 @@ function Entries({ look, data, kinds }: { look: Look; data: Person; kinds: reado
         <Skeleton rows={6} />
       ) : (
         <>
+          <UnreadList more={read} />
           {entries.length === 0 && !read.error && <Empty says={emptyText(kind, until)} />}
           <div className="body">
             <Timeline entries={entries.map((entry) => lineOf(entry, data))} />

@@ -52,7 +52,7 @@ function Named({ person: { kind, id } }: { person: PersonId }) {
 function Looked({ person }: { person: PersonId }) {
   const viewed = useRead('viewPerson', { body: { [person.kind]: person.id } });
   return (
-    <Shown result={viewed}>
+    <Shown result={viewed} head={<Head title="Person" within={WITHIN} facts={<Named person={person} />} />}>
       {(data) => {
         if (data.erasure?.erased_at) return <Head title="erased person" />;
         return data.known ? <Known person={person} data={data} viewed={viewed} /> : <Unknown person={person} />;

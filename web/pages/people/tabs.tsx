@@ -9,7 +9,7 @@ import { Chip } from '../../parts/head.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
 import { Empty, Shown, Skeleton } from '../../parts/panel.tsx';
 import type { PersonId } from '../../parts/person-link.tsx';
-import { DataTable, NextPage } from '../../parts/table.tsx';
+import { DataTable, NextPage, UnreadList } from '../../parts/table.tsx';
 import { When } from '../../parts/values.tsx';
 import type { OperationName } from '../../session/api.ts';
 import { useList, useRead } from '../../session/calls.ts';
@@ -48,6 +48,7 @@ function Values({ look, sors }: { look: Look; sors: NonNullable<Person['attribut
   if (read.isPending) return <Skeleton />;
   return (
     <>
+      <UnreadList more={read} />
       {values.length === 0 && !read.error && <Empty says="No System of Records has a value of this id." />}
       {sors.map(({ sor_id: id, name }) => (
         <section key={id} aria-label={name} hidden={!values.some((value) => value.sor_id === id)}>

@@ -27,7 +27,10 @@ export function ConnectionPage() {
   const read = useRead('viewConnection', { params });
   const connectors = useRead('listConnectors', {});
   return (
-    <Shown result={read}>
+    <Shown
+      result={read}
+      head={<Head title="Connection" within={{ title: 'Connections', to: '/connections', name: id }} />}
+    >
       {(connection) => {
         const connector = connectors.data?.find(({ name }) => name === connection.connector);
         const hasStreams = connector !== undefined && (connector.source || connector.destination);

@@ -61,7 +61,11 @@ export function NewSync() {
 export function EditSync() {
   const { id = '' } = useParams({ strict: false });
   const read = useRead('viewSync', { params: { sync_id: id } });
-  return <Shown result={read}>{(sync) => <Editor sync={sync} onStale={() => void read.refetch()} />}</Shown>;
+  return (
+    <Shown result={read} head={<Head title="Edit a sync" within={{ title: 'Syncs', to: '/syncs', name: id }} />}>
+      {(sync) => <Editor sync={sync} onStale={() => void read.refetch()} />}
+    </Shown>
+  );
 }
 
 function Editor({ sync, onStale }: { sync: Sync; onStale: () => void }) {

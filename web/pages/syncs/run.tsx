@@ -26,7 +26,10 @@ export function RunPage() {
   const sync = useRead('viewSync', { params: { sync_id: id } });
   const read = useRead('viewSyncRun', { params }, { pollWhile: ({ ended_at }) => ended_at === null });
   return (
-    <Shown result={read}>
+    <Shown
+      result={read}
+      head={<Head title="Run of a sync" within={{ title: sync.data?.name ?? 'Sync', to: `/syncs/${id}`, name: run }} />}
+    >
       {(shown) => (
         <>
           <RunHead run={shown} params={params} name={sync.data?.name ?? id} />

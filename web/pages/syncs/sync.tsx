@@ -31,7 +31,7 @@ export function SyncPage() {
   );
   const last = runs.find(({ dry_run }) => !dry_run);
   return (
-    <Shown result={sync}>
+    <Shown result={sync} head={<Head title="Sync" within={{ title: 'Syncs', to: '/syncs', name: id }} />}>
       {(shown) => (
         <>
           <SyncHead sync={shown} isNew={newest.data?.items.length === 0} />
