@@ -1,26 +1,12 @@
 /** Refusals by outside systems, and their network errors. */
 import { STATUS_CODES } from 'node:http';
 import { errors } from 'undici';
+import { OUTSIDE_STATUSES, type OutsideStatus } from '../../domain/core/outside-status.ts';
 import { Refusal, type RefusalExtra } from '../../domain/core/refusal.ts';
 
-/** HTTP status of a route for each failure: 4xx if something must change first, 5xx if a retry may succeed. */
-const HTTP = {
-  /** Refused by the guard: only another address, or the operator's allowance, helps. */
-  address_refused: 403,
-  /** Refused by the source: the same request fails again. */
-  source_refused: 400,
-  /** May succeed later; `retry_after` in seconds if the source gave a time. */
-  source_unavailable: 503,
-  transfer_broken: 502,
-  source_changed: 409,
-  too_large: 413,
-};
-
-type SourceError = keyof typeof HTTP;
-
 /** Returns a refusal by an outside source or its guard. Messages name the host, and quote nothing else. */
-export function sourceRefusal(status: SourceError, message: string, extra?: RefusalExtra): Refusal {
-  return new Refusal(HTTP[status], status, message, extra);
+export function sourceRefusal(status: OutsideStatus, message: string, extra?: RefusalExtra): Refusal {
+  return new Refusal(OUTSIDE_STATUSES[status], status, message, extra);
 }
 
 const ADVICE: Record<number, string> = {

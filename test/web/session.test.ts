@@ -72,6 +72,42 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     expect(tab.faults).toEqual([]);
   });
 
+  test('says for how long a call waits, second by second, and whose fault it is if it fails', async () => {
+    const { email } = await makePerson(store, world);
+    const tab = await open();
+    await tab.page.clock.install();
+    await logIn(tab, email);
+    const answers: [number, string, string, string?][] = [
+      [429, 'too_many_requests', 'Too many calls', '20'],
+      [503, 'source_unavailable', 'shop.example.com answered 500'],
+    ];
+    await tab.page.route('**/api/system_of_records*', (route) => {
+      const [status, code, message, after] = answers.shift() ?? [500, 'internal_error', 'Out of order'];
+      return route.fulfill({
+        status,
+        headers: after === undefined ? {} : { 'retry-after': after },
+        json: { success: false, status: code, error_message: message },
+      });
+    });
+    await tab.page.getByRole('link', { name: 'Systems of Records' }).click();
+    const wait = tab.page.getByRole('timer').filter({ hasText: 'Millrace is busy' });
+    await wait.waitFor();
+    const said = async () => Number(/(\d+) s$/.exec(await wait.innerText())![1]);
+    const before = await said();
+    await tab.page.clock.runFor(3_000);
+    await expect.poll(said).toBeLessThanOrEqual(before - 3);
+    await tab.page.clock.fastForward(20_000);
+    const alert = tab.page.getByRole('alert');
+    await alert.getByText('The fault is outside of Millrace').waitFor();
+    await alert.getByText('shop.example.com answered 500').waitFor();
+    await alert.getByText('ask the people who run that system').waitFor();
+    expect(await alert.getByText('on the side of Millrace').count()).toBe(0);
+    expect(await violationsOf(tab.page)).toEqual([]);
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await alert.getByText('on the side of Millrace').waitFor();
+    expect(tab.faults).toEqual([]);
+  });
+
   test('warns two minutes before it ends for want of use, is extended by one key, and ends in all tabs', async () => {
     const { email, id } = await makePerson(store, world);
     const tab = await open();

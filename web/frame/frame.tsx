@@ -6,6 +6,7 @@ import { MENU, type Page } from '../pages/page.ts';
 import { PAGES } from '../pages/index.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Refused } from '../parts/refusal.tsx';
+import { useSecondsLeft } from '../parts/seconds-left.ts';
 import { usePage } from '../router.tsx';
 import { onWait, type Refusal } from '../session/api.ts';
 import { Wave } from '../session/login.tsx';
@@ -140,13 +141,10 @@ function Top({ onMenu }: { onMenu: () => void }) {
 function WaitNote() {
   const [until, setUntil] = useState(0);
   useEffect(() => onWait((ms) => setUntil(Date.now() + ms)), []);
-  useEffect(() => {
-    const timer = setTimeout(() => setUntil(0), Math.max(0, until - Date.now()));
-    return () => clearTimeout(timer);
-  }, [until]);
-  return until === 0 ? null : (
-    <span className="small second" role="status">
-      Millrace is busy: sent again in {Math.ceil((until - Date.now()) / 1_000)} s
+  const seconds = useSecondsLeft(until);
+  return seconds === 0 ? null : (
+    <span className="small second" role="timer">
+      Millrace is busy: sent again in {seconds} s
     </span>
   );
 }

@@ -1,28 +1,45 @@
 /** A refusal of the server: what is wrong, where, whose fault it is, and what to do. */
-import { useEffect, useState } from 'react';
+import { useMemo } from 'react';
 import { BROKEN_OFF, NOT_SENT, UNREACHABLE } from '../../api/client.ts';
 import type { Refusal } from '../session/api.ts';
 import { Icon } from './icon.tsx';
+import { isOutside, OutsideFault } from './outside.tsx';
+import { useSecondsLeft } from './seconds-left.ts';
 import { Id } from './values.tsx';
 
-export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => void }) {
-  const { messages, request_id: requestId } = refusal.extra;
-  const seconds = useSecondsLeft(refusal);
+export function Refused({
+  refusal,
+  nameOf,
+  retry,
+}: {
+  refusal: Refusal;
+  /** Returns what the page calls an element of the body. */
+  nameOf?: (element: string) => string;
+  retry?: () => void;
+}) {
+  const { message, status, extra } = refusal;
+  const { messages, request_id: requestId } = extra;
+  const until = useMemo(() => Date.now() + waitSecondsOf(refusal) * 1_000, [refusal]);
+  const seconds = useSecondsLeft(until);
   return (
     <div className="note bad refusal" role="alert">
       <Icon name="crash" />
       <div className="tight">
-        <b>{refusal.message}</b>
+        {isOutside(status) ? (
+          <OutsideFault status={status}>{message}</OutsideFault>
+        ) : (
+          <b>{nameOf && messages ? saidOf(messages.length) : message}</b>
+        )}
         {messages && (
           <ul>
-            {messages.map(({ element, message }) => (
-              <li key={`${element} ${message}`}>
-                <code>{element}</code> {message}
+            {messages.map(({ element, message: found }) => (
+              <li key={`${element} ${found}`}>
+                {nameOf ? <b>{nameOf(element)}</b> : <code>{element}</code>} {found}
               </li>
             ))}
           </ul>
         )}
-        <span className="small">{faultOf(refusal)}</span>
+        {!isOutside(status) && <span className="small">{faultOf(refusal)}</span>}
         {refusal.http === 429 && (
           <span className="small" role="timer">
             {seconds > 0 ? `Again in ${seconds} s.` : 'You can try again now.'}
@@ -43,22 +60,7 @@ export function Refused({ refusal, retry }: { refusal: Refusal; retry?: () => vo
   );
 }
 
-/** Counts down the seconds that a 429 asks to wait. 0 for other refusals. */
-function useSecondsLeft(refusal: Refusal): number {
-  const [left, setLeft] = useState(() => waitSecondsOf(refusal));
-  useEffect(() => {
-    const until = Date.now() + waitSecondsOf(refusal) * 1_000;
-    const count = (): void => {
-      const rest = Math.max(0, Math.ceil((until - Date.now()) / 1_000));
-      setLeft(rest);
-      if (rest === 0) clearInterval(timer);
-    };
-    const timer = setInterval(count, 1_000);
-    count();
-    return () => clearInterval(timer);
-  }, [refusal]);
-  return left;
-}
+const saidOf = (faults: number): string => (faults === 1 ? 'One thing is not right' : `${faults} things are not right`);
 
 function waitSecondsOf({ http, extra: { retry_after: seconds } }: Refusal): number {
   return http === 429 && typeof seconds === 'number' ? seconds : 0;

@@ -8,6 +8,7 @@ import { ActionButton } from '../../parts/button.tsx';
 import { ConfirmButton } from '../../parts/confirm.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { isOutside, OutsideFault } from '../../parts/outside.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Refused } from '../../parts/refusal.tsx';
@@ -190,7 +191,12 @@ function RunState({ run }: { run: SyncRun }) {
         <p className="note bad" role="status">
           <Icon name="crash" />
           <span>
-            <b>{failure.message}</b> <code>{failure.status}</code>
+            {isOutside(failure.status) ? (
+              <OutsideFault status={failure.status}>{failure.message}</OutsideFault>
+            ) : (
+              <b>{failure.message}</b>
+            )}{' '}
+            <code>{failure.status}</code>
           </span>
         </p>
       )}
