@@ -1,6 +1,10 @@
 /** Parts of a person's page and kinds of its timeline, each with the right that it needs; ways to find a person. */
 
 import type { Right } from '../accounts/rights.ts';
+import { HOUR_MS } from '../time/durations.ts';
+
+/** How long a look at a person lets its caller read on without a further audit entry. */
+export const LOOK_MS = HOUR_MS;
 
 export const PERSON_PARTS = {
   identifiers: 'usage_analytics_view',

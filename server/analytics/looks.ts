@@ -1,6 +1,7 @@
 /** Looks at a person: one audit entry lets the same caller read more of this person for an hour. */
 
 import { z } from 'zod';
+import { LOOK_MS } from '../../domain/analytics/person.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
@@ -9,8 +10,6 @@ import { actorOf, auditReads } from '../http/audit.ts';
 import type { Circumstances } from '../http/route.ts';
 import type { Caller } from '../http/caller.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
-
-const LOOK_MS = 3_600_000;
 
 /** The caller who looked, and the time in milliseconds. */
 const Look = z.object({ actor: z.string(), at: z.int() });

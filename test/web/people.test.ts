@@ -185,6 +185,7 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
   test('a link to a person looks after a press, and a request begins with the id', async () => {
     const tab = await opened(`/people${fragmentOf('user_id', ANNE)}`);
     const { page } = tab;
+    await page.clock.install();
     const show = page.getByRole('button', { name: 'Show this person' });
     await show.waitFor();
     expect(await newLooks()).toEqual([]);
@@ -202,7 +203,13 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
     await page.getByRole('button', { name: 'Show the ids that a request covers' }).click();
     await page.getByText('One alias waits for a decision').waitFor();
     expect(await newLooks()).toEqual(['customer person', 'customer aliases', 'customer identifiers']);
+    await page.getByText('written into the audit log, once').waitFor();
+    await page.clock.fastForward(3_600_000);
+    await page.getByText('what you read on here writes one more entry each time').waitFor();
+    expect(await page.getByText('written into the audit log, once').count()).toBe(0);
+    expect(await newLooks()).toEqual([]);
     await page.getByRole('button', { name: 'Look again (one more entry)' }).click();
+    await page.getByText('written into the audit log, once').waitFor();
     await expect.poll(newLooks).toEqual(['customer person']);
     await expectSound(tab);
   });

@@ -2,6 +2,7 @@
 import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import type { CreatedGdprHold, ListedGdprRequest, Person } from '../../../api/client.ts';
+import { LOOK_MS } from '../../../domain/analytics/person.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
 import type { Tone } from '../../parts/balance.tsx';
@@ -11,6 +12,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { PEOPLE_PATH, type PersonId, PersonLink } from '../../parts/person-link.tsx';
 import { DataTable } from '../../parts/table.tsx';
+import { useSecondsLeft } from '../../parts/seconds-left.ts';
 import { Tabs } from '../../parts/tabs.tsx';
 import { countText, Id, When } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
@@ -121,11 +123,18 @@ function Known({ person, data, viewed }: { person: PersonId; data: Person; viewe
   );
 }
 
+/** The server's hour begins before its answer is here: the page's own ends sooner. */
+const PAGE_LOOK_MS = LOOK_MS - 60_000;
+
+/** Says that the look was written once, and after its hour that reading on writes more. */
 function LookFacts({ viewed }: { viewed: Viewed }) {
+  const isOver = useSecondsLeft(viewed.dataUpdatedAt + PAGE_LOOK_MS) === 0;
   return (
     <>
       <span>
-        <Icon name="eye" /> This look was written into the audit log, once: <When at={viewed.dataUpdatedAt} />
+        <Icon name="eye" /> This look was written into the audit log{isOver ? '' : ', once'}:{' '}
+        <When at={viewed.dataUpdatedAt} />
+        {isOver && '. Its hour is over: what you read on here writes one more entry each time.'}
       </span>
       <button type="button" className="link" disabled={viewed.isFetching} onClick={() => void viewed.refetch()}>
         Look again (one more entry)
