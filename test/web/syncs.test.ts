@@ -70,6 +70,7 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     await page.getByLabel('password').fill('no password of it');
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('source_refused').waitFor();
+    await page.getByText('The fault is outside of Millrace').waitFor();
     await page.getByLabel('password').fill(password);
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('It works.').waitFor();
@@ -155,6 +156,16 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     await expect.poll(() => page.getByLabel('Cron').getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('To', { exact: true }).last().getAttribute('aria-invalid')).toBe('true');
     expect(await violationsOf(page)).toEqual([]);
+    const refused = page.getByRole('alert');
+    await refused.getByText('Entry 2, To is "plan", as that of entry 1 is').waitFor();
+    expect(await refused.innerText()).not.toContain('mapping.');
+    await page.getByRole('button', { name: 'Add an entry' }).click();
+    const third = page.getByRole('group', { name: '3. new entry' });
+    await third.getByLabel('Take').selectOption('constant');
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
+    await third.getByText('name where the value goes').waitFor();
+    expect(await third.getByLabel('To', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    await page.getByRole('button', { name: 'Remove entry 3' }).click();
     await page.getByLabel('Cron').fill('0 6 * * 1-5');
     await page.getByLabel('To', { exact: true }).last().fill('born');
     await page.getByLabel('As', { exact: true }).last().selectOption('date');

@@ -1,6 +1,6 @@
 /** The form of a sync, new or known: checked by the server, saved with the revision that it was opened at. */
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import type { Sync } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
@@ -14,7 +14,7 @@ import { useSession } from '../../session/session.tsx';
 import { useSettings } from '../../session/settings.ts';
 import { bodyOf, changesOf, differing, type Draft, draftOf, emptyDraft, rebased } from './sync-draft.ts';
 import { DestinationPanel, SourcePanel } from './sync-ends.tsx';
-import { errorsBy, type StreamField, SyncFormProvider, TextField } from './sync-fields.tsx';
+import { errorsBy, inWordsOfForm, nameInForm, type StreamField, SyncFormProvider, TextField } from './sync-fields.tsx';
 import { MappingPanel } from './sync-mapping.tsx';
 import { MorePanel, ReadingPanel, SchedulePanel } from './sync-options.tsx';
 
@@ -203,7 +203,8 @@ function SyncForm({
 }) {
   const form = useRef<HTMLFormElement>(null);
   const validate = useAction('validateSync');
-  const shown = refusal ?? validate.error;
+  const refused = refusal ?? validate.error;
+  const shown = useMemo(() => refused && inWordsOfForm(refused), [refused]);
   const [checked, setChecked] = useState<Draft | null>(null);
   useEffect(() => {
     const named = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
@@ -279,7 +280,7 @@ function Ending({
     <Panel title={known ? 'Save' : 'Create'}>
       <div className="body">
         {note}
-        {refusal && <Refused refusal={refusal} />}
+        {refusal && <Refused refusal={refusal} nameOf={nameInForm} />}
         {isRight && (
           <p className="note good" role="status">
             <Icon name="check" />

@@ -3,7 +3,7 @@ import { createContext, type ReactNode, useContext, useId } from 'react';
 import type { SourceStream } from '../../../api/client.ts';
 import { Field, SelectField } from '../../parts/field.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import type { Refusal } from '../../session/api.ts';
+import { Refusal } from '../../session/api.ts';
 import { useRead } from '../../session/calls.ts';
 import type { Draft } from './sync-draft.ts';
 
@@ -35,6 +35,74 @@ export function errorsBy(refusal: Refusal | null): SyncForm['errorAt'] {
     const found = messages.filter(({ element }) => isHere(element));
     return found.length === 0 ? undefined : found.map(({ message }) => message).join('; ');
   };
+}
+
+const ENTRY = /\bmapping\.fields\.(\d+)\b/g;
+
+/** Messages that name members of the body, in words of the form. */
+const IN_FORM: Record<string, string> = {
+  'has neither from, nor to and value': 'is not complete: name where the value goes in “To”',
+};
+
+/** Returns a message in words of the form, which counts entries of the mapping from 1. */
+function inForm(message: string): string {
+  return IN_FORM[message] ?? message.replaceAll(ENTRY, (_, index: string) => `entry ${Number(index) + 1}`);
+}
+
+const ENTRY_MEMBERS: Record<string, string> = {
+  from: 'Field',
+  to: 'To',
+  value: 'Value',
+  as: 'As',
+  format: 'Format',
+  zone: 'Zone of times without one',
+  decimal: 'Decimal separator',
+  separator: 'Its elements are separated by',
+  true: 'Words that mean true',
+  false: 'Words that mean false',
+};
+
+const FORM_NAMES: Record<string, string> = {
+  name: 'Name',
+  source: 'Source',
+  destination: 'Destination',
+  'mapping.customer': 'The field that names the person',
+  'mapping.fields': 'Fields',
+  'mapping.other_fields': 'Other fields',
+  'mapping.empty': 'An empty text',
+  mode: 'What a run reads',
+  cursor_field: 'Cursor field',
+  removes: 'Removals',
+  removal_limit: 'Removal limit',
+  'schedule.every_minutes': 'Minutes between runs',
+  'schedule.cron': 'Cron',
+  'schedule.zone': 'Zone',
+  'schedule.jitter_seconds': 'Delay of starts',
+  schedule: 'When it runs',
+  on_schema_change: 'If the fields of the source change',
+  'alerts.emails': 'Mails go to',
+  'alerts.connections': 'Alerts also go to',
+  'alerts.failed_records': 'Alert from this many failed records',
+  'alerts.pause_after': 'Pause after this many failed runs',
+};
+
+/** Returns what the form calls an element of the body: the longest name of its beginning. */
+export function nameInForm(element: string): string {
+  const [, index, member] = /^mapping\.fields\.(\d+)(?:\.(\w+))?/.exec(element) ?? [];
+  if (index !== undefined) {
+    const field = member === undefined ? '' : `, ${ENTRY_MEMBERS[member] ?? member}`;
+    return `Entry ${Number(index) + 1}${field}`;
+  }
+  const parts = element.split('.');
+  const known = parts.map((_, at) => parts.slice(0, parts.length - at).join('.')).find((name) => name in FORM_NAMES);
+  return known === undefined ? element : FORM_NAMES[known]!;
+}
+
+/** Returns the refusal with the words of the form: its messages name entries of the mapping, too. */
+export function inWordsOfForm(refusal: Refusal): Refusal {
+  const { http, status, message, extra } = refusal;
+  const messages = extra.messages?.map((each) => ({ ...each, message: inForm(each.message) }));
+  return new Refusal(http, status, inForm(message), { ...extra, ...(messages ? { messages } : {}) });
 }
 
 type Texts = { [K in keyof Draft]: Draft[K] extends string ? K : never }[keyof Draft];

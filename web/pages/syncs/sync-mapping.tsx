@@ -154,7 +154,7 @@ function EntryRow({ entry, index, lists }: { entry: Entry; index: number; lists:
             list={lists.toId}
             value={entry.to}
             placeholder={entry.kind === 'field' ? entry.from || 'the same name' : ''}
-            error={at('to')}
+            error={at('to') ?? (entry.kind === 'constant' ? wrong : undefined)}
             autoComplete="off"
             onChange={({ target }) => change({ to: target.value })}
           />
@@ -171,7 +171,7 @@ function EntryRow({ entry, index, lists }: { entry: Entry; index: number; lists:
         </button>
       </div>
       {entry.kind === 'field' && entry.as !== '' && <Options {...row} />}
-      {wrong !== undefined && <b className="wrong small">{wrong}</b>}
+      {wrong !== undefined && entry.kind !== 'constant' && <b className="wrong small">{wrong}</b>}
     </fieldset>
   );
 }
@@ -254,7 +254,7 @@ function Options({ entry, at, change }: RowProps) {
       label={`Words that mean ${wire}`}
       hint="One a line; empty: the usual ones."
       value={entry[member]}
-      error={at(wire)}
+      error={at(`${wire}.*`)}
       onChange={({ target }) => change({ [member]: target.value })}
     />
   );
