@@ -55,7 +55,7 @@ const ofJobs = (path: string, table: string): Polled => {
 };
 const ofRequest = (path: string, type: string): Polled => ({
   path,
-  change: `UPDATE gdpr_requests SET state = 'running' WHERE ${UNDER_WAY} AND type = '${type}'`,
+  change: `UPDATE gdpr_requests SET state = 'running' WHERE ${UNDER_WAY} AND request_type = '${type}'`,
   news: (page) => page.locator('.chip').getByText('running', { exact: true }).first(),
 });
 const POLLED: readonly Polled[] = [
