@@ -173,9 +173,14 @@ describe.skipIf(browser.open === null)('the pages of privacy', () => {
        SELECT $1, id, $2, $3, 'a device' FROM apps WHERE entity_id = $1 LIMIT 1`,
       [world.entity.id, `old ${DAN}`, DAN],
     );
-    const { identifier } = await deletionByDevice(stack.store.db, world.entity.id, { userId: DAN, deviceId: null });
+    // An SDK can name a person as it likes.
+    const people = [DAN, 'constructor', '__proto__'].map((userId) => ({ userId, deviceId: null }));
+    const { identifier } = await deletionByDevice(stack.store.db, world.entity.id, people[0]!, { people });
     const tab = await opened(`/privacy/${identifier}`);
     const { page } = tab;
+    await page.getByRole('button', { name: 'Show the people of this request' }).click();
+    const named = page.getByRole('table', { name: 'People of the request' }).getByRole('row');
+    await expect.poll(() => named.filter({ hasText: 'pending' }).count()).toBe(people.length);
     await page.getByRole('button', { name: 'Show their identifiers' }).click();
     await page.getByText('One alias waits for a decision').waitFor();
     await expectSound(tab);

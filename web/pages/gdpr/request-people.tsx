@@ -4,6 +4,7 @@ import { Chip } from '../../parts/head.tsx';
 import { Empty, Shown } from '../../parts/panel.tsx';
 import { PersonLink } from '../../parts/person-link.tsx';
 import { DataTable } from '../../parts/table.tsx';
+import { ownOf } from '../../parts/text-of.ts';
 import { countText, When } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
 
@@ -42,8 +43,8 @@ function People({ request }: { request: GdprRequest }) {
   const people = Object.entries(ids ?? urls ?? {}).map(([id, result]): Person => ({
     id,
     result,
-    hold: waiting[id] ?? null,
-    similar: similar[id] ?? [],
+    hold: ownOf(waiting, id) ?? null,
+    similar: ownOf(similar, id) ?? [],
   }));
   return (
     <DataTable

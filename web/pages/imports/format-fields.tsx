@@ -1,6 +1,7 @@
 /** Settings of a file that it does not tell by itself, and the columns of a table. */
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { Field } from '../../parts/field.tsx';
+import { ownOf } from '../../parts/text-of.ts';
 import { DELIMITERS, ENCODINGS } from '../../../domain/csv/csv-bytes.ts';
 
 export type Format = {
@@ -213,7 +214,7 @@ function Mapping({
               <select
                 id={`mapping-${name}`}
                 className="input"
-                value={attributes[name] ?? ''}
+                value={ownOf(attributes, name) ?? ''}
                 onChange={({ target }) =>
                   onChange({
                     customer,
