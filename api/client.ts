@@ -326,7 +326,8 @@ export function addressOf(
 /** Refuses a value that would turn the path into another operation's. */
 function pathSegment({ id }: CalledOperation, name: string, value: string | number | undefined): string {
   const segment = encodeURIComponent(value ?? '');
-  if (/^\.{0,2}$/.test(segment)) throw new TypeError(`${id}: params.${name} must be given, and be neither . nor ..`);
+  if (/^\.{0,2}$/.test(segment))
+    return refuse(400, BAD_URL, `${id}: params.${name} must be given, and be neither . nor ..`);
   return segment;
 }
 
@@ -381,7 +382,7 @@ const engine = JSON as unknown as {
 const MANY_DIGITS = /\d{16}/;
 
 /** Parses whole numbers beyond 2^53 as bigints. */
-function parse(text: string): unknown {
+export function parse(text: string): unknown {
   if (!MANY_DIGITS.test(text)) return JSON.parse(text);
   return engine.parse(text, (_, value, { source }) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source!) : value,
@@ -389,8 +390,7 @@ function parse(text: string): unknown {
 }
 
 /** Returns JSON of a value that the client returned, with all digits of whole numbers beyond 2^53. */
-export function stringify(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    typeof member === 'bigint' ? engine.rawJSON(String(member)) : member,
-  );
+export function stringify(value: unknown, space?: number): string {
+  const exact = (_: string, member: unknown) => (typeof member === 'bigint' ? engine.rawJSON(String(member)) : member);
+  return JSON.stringify(value, exact, space);
 }

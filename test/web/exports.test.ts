@@ -106,6 +106,8 @@ describe.skipIf(browser.open === null)('exports in a browser', () => {
     await tab.page.getByRole('region', { name: '20 Nov' }).waitFor();
     expect(await isTooWide(tab.page)).toBe(false);
     expect(await violationsOf(tab.page)).toEqual([]);
+    await tab.page.goto(`${path}&day=tomorrow`);
+    await tab.page.getByRole('region', { name: 'Days', exact: true }).waitFor();
     const without = await makePerson(stack.store, world, { rights: ['sor_manage'], admin: false });
     const other = await open();
     await logIn(other, without.email, path);

@@ -1,5 +1,6 @@
 /** Fields of a form, made from a JSON schema: a member each. A secret is never shown again once it is stored. */
 import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { parse, stringify } from '../../api/client.ts';
 import type { Refusal } from '../session/api.ts';
 
 type Member = {
@@ -57,7 +58,7 @@ export function settingsOf(form: HTMLFormElement, schema: Record<string, unknown
       if (kind === 'flag') return [[name, text !== null]];
       if (typeof text !== 'string' || text === '') return [];
       if (kind === 'number') return [[name, Number(text)]];
-      return [[name, kind === 'object' ? (JSON.parse(text) as unknown) : text]];
+      return [[name, kind === 'object' ? parse(text) : text]];
     }),
   );
 }
@@ -142,7 +143,7 @@ function Field({ member, known }: { member: Member; known: unknown }) {
 
 function textOfKnown(known: unknown): string {
   if (known === undefined || known === null) return '';
-  return typeof known === 'object' ? JSON.stringify(known, null, 1) : String(known as string | number | boolean);
+  return typeof known === 'object' ? stringify(known, 1) : String(known as string | number | boolean);
 }
 
 type ControlProps = { member: Member; id: string; hintId: string; isRequired: boolean; value: string };

@@ -6,6 +6,7 @@ import { Balance } from '../../parts/balance.tsx';
 import { Bars } from '../../parts/bars.tsx';
 import { ActionButton } from '../../parts/button.tsx';
 import { Calendar, dayText } from '../../parts/calendar.tsx';
+import { isDay } from '../../parts/filters.ts';
 import { FilterToggles } from '../../parts/filter-toggles.tsx';
 import { Empty, Panel, Skeleton, Unread } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
@@ -16,7 +17,6 @@ import { DayDetail, WindowChip } from './day-detail.tsx';
 import {
   addDays,
   dayOf,
-  isDay,
   isOnDay,
   keyOf,
   lastDayOf,
@@ -43,7 +43,7 @@ export function ExporterDays({ exporter: { identifier, time_zone } }: { exporter
   const { windows, record } = shown;
   const go = (changed: Record<string, string>): void =>
     void navigate({ to: '.', search: { ...search, ...changed }, resetScroll: false });
-  const picked = search['day'] ?? null;
+  const picked = isDay(search['day'] ?? '') ? search['day']! : null;
   return (
     <>
       {record.data && <WindowBalance windows={windows} />}

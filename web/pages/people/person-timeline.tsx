@@ -1,12 +1,12 @@
 /** The timeline of a person: newest first, by kind and up to a day, with 90 days as a strip. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Person, TimelineEntry } from '../../../api/client.ts';
+import { type Person, stringify, type TimelineEntry } from '../../../api/client.ts';
 import { TIMELINE_KINDS, type TimelineKind } from '../../../domain/analytics/person.ts';
 import type { Tone } from '../../parts/balance.tsx';
 import { DayStrip } from '../../parts/day-strip.tsx';
 import { FilterToggles } from '../../parts/filter-toggles.tsx';
-import { useFilters } from '../../parts/filters.ts';
+import { isDay, useFilters } from '../../parts/filters.ts';
 import { Chip } from '../../parts/head.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
 import { Empty, Shown, Skeleton } from '../../parts/panel.tsx';
@@ -46,7 +46,8 @@ export function PersonTimeline({ look, data }: { look: Look; data: Person }) {
 }
 
 function Entries({ look, data, kinds }: { look: Look; data: Person; kinds: readonly TimelineKind[] }) {
-  const [{ kind: asked, until }, change] = useFilters();
+  const [{ kind: asked, until: day = '' }, change] = useFilters();
+  const until = isDay(day) ? day : undefined;
   const kind = kinds.find((each) => each === asked);
   const read = useList('viewTimeline', {
     body: {
@@ -74,6 +75,7 @@ function Entries({ look, data, kinds }: { look: Look; data: Person; kinds: reado
             Up to (UTC)
             <input
               type="date"
+              max="9999-12-31"
               value={until ?? ''}
               onChange={({ target }) => change({ until: target.value === '' ? undefined : target.value })}
             />
@@ -212,7 +214,7 @@ function Detail({ detail }: { detail: unknown }) {
   if (detail === null) return null;
   return (
     <div>
-      <code className="wraps">{JSON.stringify(detail)}</code>
+      <code className="wraps">{stringify(detail)}</code>
     </div>
   );
 }

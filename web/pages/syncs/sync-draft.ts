@@ -1,5 +1,5 @@
 /** A sync as its form holds it: texts as they were typed, and the body that they make. */
-import type { NewSync, Sync } from '../../../api/client.ts';
+import { type NewSync, parse, stringify, type Sync } from '../../../api/client.ts';
 import type { InputOf } from '../../session/calls.ts';
 
 export type SyncBody = InputOf<'createSync'>['body'];
@@ -147,7 +147,8 @@ const textOf = (value: number | null | undefined): string => (value === null || 
 
 function entryOf(entry: EntryBody): Partial<Entry> {
   const { from, to = '', value, drop, as = '', format = '', zone = '', decimal = '', separator = '' } = entry;
-  const valueType = value === null ? 'null' : typeof value === 'string' ? 'text' : (typeof value as 'number');
+  const valueType =
+    value === null ? 'null' : typeof value === 'string' ? 'text' : typeof value === 'boolean' ? 'boolean' : 'number';
   return {
     kind: drop === true ? 'drop' : from === undefined ? 'constant' : 'field',
     from: from ?? '',
@@ -216,7 +217,9 @@ function entryBody(entry: Entry): EntryBody {
 function constantOf({ value, valueType }: Entry): EntryBody['value'] {
   if (valueType === 'null') return null;
   if (valueType === 'boolean') return value === 'true';
-  return valueType === 'number' ? Number(value) : value;
+  if (valueType !== 'number') return value;
+  // Whole numbers keep all their digits.
+  return (/^-?\d+$/.test(value) ? parse(String(BigInt(value))) : Number(value)) as number;
 }
 
 function optionsOf({ as, format, zone, decimal, yes, no, separator }: Entry): Partial<EntryBody> {
@@ -232,8 +235,8 @@ function optionsOf({ as, format, zone, decimal, yes, no, separator }: Entry): Pa
 /** Returns the members that the person changed: the server keeps the others. */
 export function changesOf(base: Draft, draft: Draft): InputOf<'updateSync'>['body'] {
   const [before, after] = [Object.entries(bodyOf(base)), Object.entries(bodyOf(draft))];
-  const known = new Map(before.map(([name, value]) => [name, JSON.stringify(value)]));
-  return Object.fromEntries(after.filter(([name, value]) => JSON.stringify(value) !== known.get(name)));
+  const known = new Map(before.map(([name, value]) => [name, stringify(value)]));
+  return Object.fromEntries(after.filter(([name, value]) => stringify(value) !== known.get(name)));
 }
 
 /** Returns the members of a draft that differ from another's. */

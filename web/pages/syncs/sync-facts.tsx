@@ -1,6 +1,6 @@
 /** Facts of a sync beside its runs: its times, and what it copies. */
 import { Link } from '@tanstack/react-router';
-import type { Sync, SyncRun } from '../../../api/client.ts';
+import { stringify, type Sync, type SyncRun } from '../../../api/client.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { type TimelineEntry, Timeline } from '../../parts/timeline.tsx';
 import { durationText } from '../../parts/values.tsx';
@@ -77,7 +77,7 @@ export function Definition({ sync }: { sync: Sync }) {
         <dd>
           <ul>
             {mapping.fields.map((field) => (
-              <li key={JSON.stringify(field)}>
+              <li key={stringify(field)}>
                 <code>{fieldText(field)}</code>
               </li>
             ))}
@@ -91,10 +91,10 @@ export function Definition({ sync }: { sync: Sync }) {
 
 /** Returns an entry of a mapping as `tariff → plan, as date`. */
 function fieldText({ from, to, value, drop, as }: Record<string, unknown>): string {
-  const origin = from === undefined ? JSON.stringify(value) : textOf(from);
+  const origin = from === undefined ? stringify(value) : textOf(from);
   if (drop === true) return `${origin} left out`;
   const end = to === undefined ? origin : textOf(to);
   return `${origin === end ? origin : `${origin} → ${end}`}${as === undefined ? '' : `, as ${textOf(as)}`}`;
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : stringify(value));
