@@ -199,6 +199,52 @@ describe.skipIf(browser.open === null)('each page', () => {
     expect(tab.faults).toEqual([]);
   });
 
+  test('stands whatever an address holds, and makes no command of it', async () => {
+    const { email } = await makePerson(store, world);
+    const tab = await open();
+    await logIn(tab, email);
+    const odd = '$(touch x)';
+    for (const path of [
+      `/imports/new?sor=${encodeURIComponent(odd)}`,
+      '/imports/new?sor=..',
+      '/imports/new?redrive_of=..',
+      '/imports?sor=%00&show=constructor',
+      '/privacy?state=__proto__&type=constructor',
+      '/exports/a%2Fb?day=tomorrow&until=-1',
+    ]) {
+      await show(tab, path);
+      expect({ path, faults: tab.faults }).toEqual({ path, faults: [] });
+      expect(await tab.page.getByRole('main').innerText()).not.toContain(odd);
+    }
+  });
+
+  test('reads on after a page that failed, and looks at none twice', async () => {
+    const { email, id } = await makePerson(store, world);
+    await store.db.query(
+      `INSERT INTO audit_log (entity_id, actor_kind, action, subject_kind)
+       SELECT $1, 'system', 'login', 'session' FROM generate_series(1, 250)`,
+      [world.entity.id],
+    );
+    const looks = async () => {
+      const { rowCount } = await store.db.query(`SELECT FROM audit_log WHERE actor_id = $1 AND action = 'read'`, [id]);
+      return rowCount;
+    };
+    const tab = await open();
+    await logIn(tab, email, '/console/admin/audit');
+    const rows = tab.page.getByRole('table').getByRole('row');
+    await tab.page.getByRole('button', { name: 'Show the entries' }).click();
+    await expect.poll(() => rows.count()).toBe(101);
+    await tab.page.route('**/api/audit_log*', (route) => route.fulfill({ status: 500, body: '' }));
+    await tab.page.getByRole('button', { name: 'Next 100' }).click();
+    const again = tab.page.getByRole('button', { name: 'Try again' });
+    await again.waitFor();
+    await tab.page.unroute('**/api/audit_log*');
+    await again.click();
+    await expect.poll(() => rows.count()).toBe(201);
+    expect(await looks()).toBe(2);
+    expect(tab.faults).toEqual([]);
+  });
+
   test('says what failed and offers to try again, while the server fails', async () => {
     const { email } = await makePerson(store, world);
     const tab = await open();

@@ -1,4 +1,5 @@
 /** The call behind a page, as curl and as `millrace`, with the page of the manual. */
+import { stringify } from '../../api/client.ts';
 import { operationOf, type OperationName } from '../session/api.ts';
 import { Icon } from './icon.tsx';
 import { Panel } from './panel.tsx';
@@ -52,17 +53,19 @@ function curlOf(
   form: Record<string, string> = {},
 ): string {
   const { method, path } = operationOf(name);
-  const address = path.replaceAll(/:(\w+)/g, (whole, key: string) => params[key] ?? whole);
+  const address = path.replaceAll(/:(\w+)/g, (whole, key: string) =>
+    params[key] === undefined ? whole : encodeURIComponent(params[key]),
+  );
   return [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$MILLRACE_URL${address}"`,
     `-H "Authorization: Token $MILLRACE_TOKEN"`,
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(stringify(body))}`]),
     ...Object.entries(form).map(([field, value]) => `-F ${quoted(`${field}=${value}`)}`),
   ].join(' \\\n  ');
 }
 
 /** Returns a text as one word of a shell. */
-const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 export function CopyButton({ text }: { text: string }) {
   const [isCopied, copy] = useCopy(text);

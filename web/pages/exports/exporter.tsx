@@ -2,7 +2,7 @@
 import { useParams } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { ViewedDataExporter } from '../../../api/client.ts';
-import { AsCommand } from '../../parts/as-command.tsx';
+import { AsCommand, quoted } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
 import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/field.tsx';
@@ -80,7 +80,7 @@ function One({ exporter }: { exporter: ViewedDataExporter }) {
               `millrace exporters runs ${identifier}`,
               `millrace exporters run ${identifier}`,
               `millrace exporters backfill ${identifier} \\\n  --from <day> --to <day>`,
-              `millrace exporters verify \\\n  --bucket ${bucket_name} \\\n  --prefix ${[subfolder, identifier].filter((part) => part !== '').join('/')}`,
+              `millrace exporters verify \\\n  --bucket ${bucket_name} \\\n  --prefix ${quoted([subfolder, identifier].filter((part) => part !== '').join('/'))}`,
             ]}
             manual="exports"
           />

@@ -54,7 +54,8 @@ type Sors = ResultOf<'listSystemsOfRecords'>;
 
 function Form({ sors, preferred, parent }: { sors: Sors; preferred?: string | undefined; parent?: ImportProgress }) {
   const usable = sors.filter(({ type, disabled }) => type === 'custom' && !disabled);
-  const [chosen, setChosen] = useState(preferred ?? usable[0]?.identifier ?? '');
+  const [first] = [...usable.filter(({ identifier }) => identifier === preferred), ...usable];
+  const [chosen, setChosen] = useState(first?.identifier ?? '');
   const [source, setSource] = useState<Source>({ kind: 'file', file: null });
   const [format, setFormat] = useState<Format>(NO_FORMAT);
   const sorId = parent?.sor?.identifier ?? chosen;
