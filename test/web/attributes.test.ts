@@ -55,7 +55,7 @@ describe.skipIf(browser.open === null)('Systems of Records in a browser', () => 
     const tab = await open({ width: 320, scheme: 'dark' });
     const { page } = tab;
     await logIn(tab, email, `/console/sors/${world.sor.identifier}`);
-    await page.getByRole('button', { name: 'Define one' }).click();
+    await page.getByRole('button', { name: 'Define an attribute' }).click();
     await page.getByLabel('Key', { exact: true }).fill('shoe_size');
     await page.getByLabel('Type').selectOption('Number');
     await page.getByRole('button', { name: 'Define it' }).click();

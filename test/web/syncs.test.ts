@@ -64,9 +64,16 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     expect(await violationsOf(page)).toEqual([]);
     const { host, port, database, user, password, schema } = shop.settings;
     await page.getByText('More settings').click();
-    const typed = { Name: 'Shop', host, database, user, 'port (optional)': String(port), 'schema (optional)': schema };
+    const typed = {
+      Name: 'Shop',
+      Host: host,
+      Database: database,
+      User: user,
+      'Port (optional)': String(port),
+      'Schema (optional)': schema,
+    };
     for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(value);
-    await page.getByLabel('tls (optional)', { exact: true }).selectOption('off');
+    await page.getByLabel('TLS (optional)', { exact: true }).selectOption('off');
     await page.getByLabel('password').fill('no password of it');
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('source_refused').waitFor();
@@ -141,7 +148,13 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     const { page } = tab;
     await logIn(tab, email, `/console/connections/${shop.connection}`);
     await page.getByRole('link', { name: 'New sync from this connection' }).click();
+    await page.getByRole('button', { name: 'Create the sync' }).click();
+    const sor = page.getByLabel('System of Records');
+    await expect.poll(() => sor.getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Name', { exact: true }).fill('Tariffs');
+    // What was corrected is no longer marked; the rest is.
+    expect(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid')).toBe('false');
+    expect(await sor.getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Show its streams' }).click();
     await page.getByLabel('Stream').selectOption('people');
     await page.getByLabel('System of Records').selectOption(world.sor.identifier);

@@ -109,7 +109,13 @@ export function SchemaFields({
   );
 }
 
-const nameText = (name: string): string => name.replaceAll('_', ' ');
+const ACRONYMS = new Set(['ca', 'id', 'json', 'tls', 'url']);
+
+/** Returns the name of a member as a label, such as `TLS CA`. */
+export function nameText(name: string): string {
+  const words = name.split('_').map((word) => (ACRONYMS.has(word) ? word.toUpperCase() : word));
+  return words.join(' ').replace(/^./, (first) => first.toUpperCase());
+}
 
 function Field({ member, known }: { member: Member; known: unknown }) {
   const [id, hintId] = [useId(), useId()];

@@ -30,7 +30,7 @@ export function Attributes({ sor }: { sor: ViewedSystemOfRecords }) {
         isCustom && !isDefining ? (
           <ActionButton operation="createCustomerAttribute" kind="main" onPress={() => setDefining(true)}>
             <Icon name="plus" />
-            Define one
+            Define an attribute
           </ActionButton>
         ) : undefined
       }
@@ -75,13 +75,14 @@ const COLUMNS: readonly Column<SorAttribute>[] = [
   { title: 'Type', cell: ({ value_type, guessed }) => (guessed ? `${value_type}, guessed` : value_type) },
   {
     title: 'Marks',
-    cell: ({ disabled, is_identifier, sensitive }) => (
-      <span className="chips">
-        {disabled && <Chip tone="warn">disabled</Chip>}
-        {is_identifier && <Chip tone="info">ids of people</Chip>}
-        {sensitive && <Chip tone="unknown">sensitive</Chip>}
-      </span>
-    ),
+    cell: ({ disabled, is_identifier, sensitive }) =>
+      disabled || is_identifier || sensitive ? (
+        <span className="chips">
+          {disabled && <Chip tone="warn">disabled</Chip>}
+          {is_identifier && <Chip tone="info">ids of people</Chip>}
+          {sensitive && <Chip tone="unknown">sensitive</Chip>}
+        </span>
+      ) : null,
   },
   { title: 'Change', cell: (attribute) => <Change attribute={attribute} /> },
 ];
@@ -109,7 +110,7 @@ function Change({ attribute: { identifier, key, disabled } }: { attribute: SorAt
       title={`Disable ${key}?`}
       says="New values of it are ignored until it is enabled again. Those that it has stay."
       yes="Disable it"
-      kind="plain"
+      kind=""
       sent={update}
       onYes={(options) => update.mutate({ params, body: { disabled: true } }, options)}
     >

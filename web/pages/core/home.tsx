@@ -57,11 +57,18 @@ function Reason({ item: { kind, object, reason, what_to_do } }: { item: Attentio
   return (
     <span className="tight">
       <span>
-        <Chip tone={TONES[kind] ?? 'bad'}>{kind.replaceAll('_', ' ')}</Chip> {reason}
+        <Chip tone={TONES[kind] ?? 'bad'}>{kind.replaceAll('_', ' ')}</Chip> <Instants text={reason} />
       </span>
       <span className="small second wraps">{TO_DO[`${kind} ${object.type}`] ?? what_to_do}</span>
     </span>
   );
+}
+
+/** Shows a text of the server; instants in it stand in the zone of the top line. */
+function Instants({ text }: { text: string }) {
+  return text
+    .split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/)
+    .map((part, index) => (index % 2 === 1 ? <When key={part} at={part} /> : part));
 }
 
 const PLACES: Partial<Record<AttentionItem['object']['type'], string>> = {

@@ -1,5 +1,5 @@
 /** One request of the JSON feed: its balance, and the values that changed nothing. */
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import type { FeedRequest, ImportError } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
@@ -42,9 +42,9 @@ function Request({ request }: { request: FeedRequest }) {
         facts={
           <>
             <span>
-              into <b>{sor?.name ?? 'a System of Records that is deleted'}</b>
+              into {sor ? <Link to={`/sors/${sor.identifier}`}>{sor.name}</Link> : 'a deleted System of Records'}
             </span>
-            <span>version {version}</span>
+            <span>version {version} of the feed</span>
             <Id value={id} />
           </>
         }

@@ -1,5 +1,5 @@
 /** One privacy request: how far it is, what keeps it, what was erased where, and its proof. */
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import type { ListedGdprRequest, PersonalDataLocation } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
@@ -91,7 +91,6 @@ function One({ request }: { request: ListedGdprRequest }) {
         <div className="stack">
           {type === 'delete' && <Erased request={request} />}
           <div id="people">
-            {' '}
             <Panel title="People">
               <Audited operation="viewGdprRequest" what="the people of this request">
                 {() => <RequestPeople id={id} />}
@@ -199,8 +198,28 @@ function Erased({ request }: { request: ListedGdprRequest }) {
   }, [request.state, refetch]);
   return (
     <Panel title="Erased, location by location">
-      <Shown result={found}>{({ locations }) => <Counts locations={locations} />}</Shown>
+      <Shown result={found}>
+        {({ locations }) =>
+          request.state === 'waiting' ? <Planned locations={locations} /> : <Counts locations={locations} />
+        }
+      </Shown>
     </Panel>
+  );
+}
+
+/** Says how much an approval would look through. */
+function Planned({ locations }: { locations: readonly PersonalDataLocation[] }) {
+  return (
+    <Empty
+      says={`Nothing is erased before the approval. It would erase the people and identifiers below in ${countText(
+        locations.filter(({ is_erased: isErased }) => isErased).length,
+      )} locations.`}
+      action={
+        <Link className="btn" to="/privacy/map">
+          See the locations
+        </Link>
+      }
+    />
   );
 }
 

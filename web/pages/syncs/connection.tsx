@@ -10,7 +10,7 @@ import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
-import { SchemaFields, settingsOf } from '../../parts/schema-form.tsx';
+import { nameText, SchemaFields, settingsOf } from '../../parts/schema-form.tsx';
 import { type Column, DataTable } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { Id, When } from '../../parts/values.tsx';
@@ -201,7 +201,7 @@ function Settings({ connection, connector }: { connection: Connection; connector
         <dl className="body pairs">
           {Object.entries(connection.settings).map(([name, value]) => (
             <div key={name} className="pair">
-              <dt>{name.replaceAll('_', ' ')}</dt>
+              <dt>{nameText(name)}</dt>
               <dd>{settingText(value)}</dd>
             </div>
           ))}

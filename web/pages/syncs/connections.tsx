@@ -51,6 +51,10 @@ export function Connections() {
               title: 'Syncs that use it',
               cell: (connection) => <Use syncs={(syncs.data?.items ?? []).filter((sync) => uses(sync, connection))} />,
             },
+            {
+              title: 'Last run over it',
+              cell: (connection) => <Last syncs={(syncs.data?.items ?? []).filter((sync) => uses(sync, connection))} />,
+            },
             { title: 'Changed', cell: ({ updated_at }) => <When at={updated_at} /> },
           ]}
           empty={
@@ -78,6 +82,20 @@ function Use({ syncs }: { syncs: readonly Sync[] }) {
   return (
     <>
       {syncs.length} {failing > 0 && <Chip tone="bad">{failing} failing</Chip>}
+    </>
+  );
+}
+
+/** Shows how the run that ended last over the connection went. */
+function Last({ syncs }: { syncs: readonly Sync[] }) {
+  const [last] = syncs
+    .flatMap(({ last_run: run }) => (run === null || run.ended_at === null ? [] : [{ ...run, at: run.ended_at }]))
+    .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at));
+  if (last === undefined) return <span className="quiet">none yet</span>;
+  return (
+    <>
+      <Chip tone={last.state === 'finished' ? 'ok' : last.state === 'failed' ? 'bad' : 'neutral'}>{last.state}</Chip>{' '}
+      <When at={last.at} />
     </>
   );
 }

@@ -214,6 +214,7 @@ function SyncForm({
   const save = (event: FormEvent): void => {
     event.preventDefault();
     validate.reset();
+    setChecked(draft);
     onSave();
   };
   const check = (): void => {
@@ -226,6 +227,7 @@ function SyncForm({
         draft,
         change: (changed) => onDraft({ ...draft, ...changed }),
         errorAt: errorsBy(shown),
+        checked,
         knownFields: knownFieldsOf(known, draft),
       }}
     >

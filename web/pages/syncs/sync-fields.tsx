@@ -12,6 +12,8 @@ type SyncForm = {
   change: (changed: Partial<Draft>) => void;
   /** Returns what the server found at an element of the body. */
   errorAt: (element: string) => string | undefined;
+  /** The draft that the server has looked at; null before. */
+  checked: Draft | null;
   /** The source's fields as its last run found them; null before. */
   knownFields: StreamField[] | null;
 };
@@ -101,8 +103,14 @@ export function nameInForm(element: string): string {
 /** Returns the refusal with the words of the form: its messages name entries of the mapping, too. */
 export function inWordsOfForm(refusal: Refusal): Refusal {
   const { http, status, message, extra } = refusal;
-  const messages = extra.messages?.map((each) => ({ ...each, message: inForm(each.message) }));
-  return new Refusal(http, status, inForm(message), { ...extra, ...(messages ? { messages } : {}) });
+}
+
+return new Refusal(http, status, inForm(message), { ...extra, ...(messages ? { messages } : {}) });
+
+/** Returns what the server found at a member of the draft, until the member is changed. */
+function useErrorOf(name: keyof Draft, at: string): string | undefined {
+  const { draft, checked, errorAt } = useSyncForm();
+  return checked === null || checked[name] === draft[name] ? errorAt(at) : undefined;
 }
 
 type Texts = { [K in keyof Draft]: Draft[K] extends string ? K : never }[keyof Draft];
@@ -115,7 +123,8 @@ export function TextField({
   suggestions = [],
   ...rest
 }: Bound & { suggestions?: readonly string[]; type?: string; min?: number; max?: number; placeholder?: string }) {
-  const { draft, change, errorAt } = useSyncForm();
+  const { draft, change } = useSyncForm();
+  const error = useErrorOf(name, at);
   const listId = useId();
   return (
     <>
@@ -123,7 +132,7 @@ export function TextField({
         {...rest}
         {...(suggestions.length > 0 ? { list: listId } : {})}
         value={draft[name]}
-        error={errorAt(at)}
+        error={error}
         autoComplete="off"
         onChange={({ target }) => change({ [name]: target.value })}
       />
@@ -151,12 +160,13 @@ export function ChoiceField({
   onChosen,
   ...rest
 }: Bound & { choices: readonly Choice[]; onChosen?: (value: string) => void }) {
-  const { draft, change, errorAt } = useSyncForm();
+  const { draft, change } = useSyncForm();
+  const error = useErrorOf(name, at);
   return (
     <SelectField
       {...rest}
       value={draft[name]}
-      error={errorAt(at)}
+      error={error}
       onChange={({ target: { value } }) => (onChosen ? onChosen(value) : change({ [name]: value }))}
     >
       {withChosen(choices, draft[name]).map(({ value, title }) => (
