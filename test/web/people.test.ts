@@ -4,7 +4,7 @@ import { write } from '../../store/core/database.ts';
 import { raiseTombstones } from '../../store/gdpr/tombstone-batches.ts';
 import { mergeAttributeValues, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { insertHold } from '../../store/gdpr/holds.ts';
-import { insertSampleSegment } from '../harness/analytics/segments.ts';
+import { attributesFilter, insertSampleSegment } from '../harness/analytics/segments.ts';
 import { insertSampleApp } from '../harness/apps/apps.ts';
 import {
   builtConsole,
@@ -28,6 +28,7 @@ const ANNE = `${personId(980_001)} +&%41#?=/é`;
 const ERASED = personId(980_002);
 const MAIL = `${personId(980_003)}@example.com`;
 const PHONE = 'phone of 980001';
+let shop: string;
 
 beforeAll(async () => {
   const { entity, attributes } = world;
@@ -45,6 +46,7 @@ beforeAll(async () => {
     await mergeAttributeValues(tx, store.secrets, entity.id, world.sor.id, prepareChanges([change]));
     return insertSampleApp(tx, entity.id, 'com.example.shop');
   });
+  shop = app.identifier;
   await sampleActivity(store.db, entity.id, { appId: app.id, deviceId: PHONE, userId: ANNE });
   await store.db.query(
     `WITH older AS (
@@ -56,6 +58,11 @@ beforeAll(async () => {
   );
   await store.db.query(`UPDATE events SET detail = '{"order": 9223372036854775807}' WHERE entity_id = $1`, [entity.id]);
   await insertSampleSegment(store.db, entity.id, { appId: app.id, name: 'Golden', people: [`u${ANNE}`] });
+  await insertSampleSegment(store.db, entity.id, {
+    appId: app.id,
+    name: 'Mailed',
+    filters: attributesFilter(world.sor.identifier, [MAIL]),
+  });
   await insertMessages(app.id);
   await store.db.query(
     `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, device_id) VALUES ($1, 'guest 7', $2, $3, $4)`,
@@ -166,7 +173,16 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
     await page.getByText('the provider took the push').waitFor();
     await page.keyboard.press('ArrowRight');
     await page.getByRole('cell', { name: 'Golden' }).waitFor();
-    await page.keyboard.press('ArrowRight');
+    const segment = page.getByLabel('Segment', { exact: true });
+    await segment.selectOption({ label: `Golden (${shop})` });
+    await page.getByText('a list of people, without filters').waitFor();
+    await segment.selectOption({ label: `Mailed (${shop})` });
+    await page.getByText('not in the segment', { exact: true }).waitFor();
+    await page.getByText('the next refresh brings the change').waitFor();
+    await page.getByText(`attribute plan is ${MAIL}`).waitFor();
+    expect(await page.getByText('met', { exact: true }).count()).toBe(1);
+    await expectSound(tab);
+    await page.getByRole('tab', { name: /^Segments/ }).press('ArrowRight');
     await page.getByRole('cell', { name: 'A claim of 2026' }).waitFor();
     await expectSound(tab);
     await page.getByRole('tab', { name: 'Copies' }).click();
