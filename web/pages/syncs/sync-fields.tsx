@@ -103,9 +103,9 @@ export function nameInForm(element: string): string {
 /** Returns the refusal with the words of the form: its messages name entries of the mapping, too. */
 export function inWordsOfForm(refusal: Refusal): Refusal {
   const { http, status, message, extra } = refusal;
+  const messages = extra.messages?.map((each) => ({ ...each, message: inForm(each.message) }));
+  return new Refusal(http, status, inForm(message), { ...extra, ...(messages ? { messages } : {}) });
 }
-
-return new Refusal(http, status, inForm(message), { ...extra, ...(messages ? { messages } : {}) });
 
 /** Returns what the server found at a member of the draft, until the member is changed. */
 function useErrorOf(name: keyof Draft, at: string): string | undefined {
