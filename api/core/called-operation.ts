@@ -1,4 +1,4 @@
-/** Operations as a client calls them, one line each: lets a client start without loading their schemas. */
+/** Operations as a client calls them, a few lines of text each: lets a client start without loading their schemas. */
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { Operation } from './operation.ts';
 
@@ -10,7 +10,7 @@ export type CalledOperation = Pick<
   isAudited: boolean;
 };
 
-/** In a line, `name=key:right,key:right`. */
+/** On lines of their own, indented, as `name=key:right,key:right`. */
 const BY_KEY = ['rightsByType', 'rightsByField'] as const;
 const OPTIONAL = ['bare', 'isProbe', 'contentType', 'idempotencyKey', 'uploadPart', 'role', ...BY_KEY] as const;
 
@@ -61,9 +61,9 @@ function isOperation(value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'id' in value && 'method' in value && 'path' in value;
 }
 
-/** Reads an operation from its line: id, method, path and credentials, then other members as `name=value`. */
-export function readLine(line: string): CalledOperation {
-  const [id, method, path, auth, ...rest] = line.split(' ');
+/** Reads an operation from its text: id, method, path and credentials, then other members as `name=value`. */
+export function readOperation(text: string): CalledOperation {
+  const [id, method, path, auth, ...rest] = text.replaceAll(/,\s+/g, ',').split(/\s+/);
   const {
     rights = '',
     audited,
@@ -88,38 +88,39 @@ function readMember(name: string, value: string): unknown {
 const isByKey = (name: string): boolean => (BY_KEY as readonly string[]).includes(name);
 const splitAt = (text: string, at: number): [string, string] => [text.slice(0, at), text.slice(at + 1)];
 
-function lineOf({ id, method, path, auth, rights, isAudited, ...rest }: CalledOperation): string {
+function textOf({ id, method, path, auth, rights, isAudited, ...rest }: CalledOperation): string {
   const members = {
     ...(rights.length === 0 ? {} : { rights: rights.join(',') }),
     ...(isAudited ? { audited: true } : {}),
     ...rest,
   };
-  const shown = Object.entries(members).map(([name, value]) => `${name}=${showMember(name, value)}`);
-  return [id, method, path, auth, ...shown].join(' ');
+  const shown = Object.entries(members).map(
+    ([name, value]) => `${isByKey(name) ? '\n  ' : ' '}${name}=${showMember(name, value)}`,
+  );
+  return `${id} ${method} ${path} ${auth}${shown.join('')}`;
 }
 
 function showMember(name: string, value: unknown): string {
   if (!isByKey(name)) return String(value);
-  return Object.entries(value as object)
-    .map(([key, right]) => `${key}:${right}`)
-    .join(',');
+  const rights = Object.entries(value as object).map(([key, right]) => `${key}:${right}`);
+  return rights.join(rights.length > 3 ? ',\n    ' : ',');
 }
 
 /** Writes the operations as a module, so that a client loads no schema. */
 export function calledOperationsModule(contract: object): string {
   return [
-    "import { readLine } from './called-operation.ts';",
+    "import { readOperation } from './called-operation.ts';",
     '',
     '/**',
     ' * Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time',
     ' * to load.',
     ' */',
     'export const CALLED_OPERATIONS = `',
-    ...calledOperations(contract).map(lineOf),
+    ...calledOperations(contract).map(textOf),
     '`',
     '  .trim()',
-    "  .split('\\n')",
-    '  .map(readLine);',
+    String.raw`  .split(/\n(?! )/)`,
+    '  .map(readOperation);',
     '',
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-import { readLine } from './called-operation.ts';
+import { readOperation } from './called-operation.ts';
 
 /**
  * Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time
@@ -12,7 +12,8 @@ addSegmentPeople POST /api/segments/:identifier/people token rights=segments_man
 approveGdprRequest POST /api/gdpr/requests/:request_id/approve token rights=gdpr_data_manage audited=true
 archiveFunnel PUT /api/funnels/:identifier/archive token rights=funnels_manage audited=true
 backfillExports POST /api/data_exporters/:exporter_id/backfills token rights=sor_manage,usage_analytics_view audited=true
-cancelCampaign PUT /api/campaign/:campaign_identifier/cancel token rights=campaign_publish audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+cancelCampaign PUT /api/campaign/:campaign_identifier/cancel token rights=campaign_publish audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
 cancelExportRun POST /api/data_exporters/:exporter_id/runs/:run_id/cancel token rights=sor_manage,usage_analytics_view audited=true
 cancelImport POST /api/attribute_values/imports/:import_id/cancel token rights=sor_manage audited=true
 cancelSend DELETE /api/transac/:request_id token rights=campaign_publish,transactional_campaigns audited=true
@@ -27,11 +28,22 @@ checkReadiness GET /health/ready none bare=true isProbe=true
 countAppEvents GET /api/apps/:app_identifier/analytics/events token rights=usage_analytics_view
 countCalls GET /api/apps/:app_identifier/ingestion token rights=usage_analytics_view
 countImportRows GET /api/attribute_values/import_days token rights=sor_manage
-countPersonDays POST /api/people/days token audited=true idempotencyKey=ignored rightsByField=request:gdpr_data_manage,message:campaign_view,attribute:sor_manage,session:usage_analytics_view,event:usage_analytics_view
+countPersonDays POST /api/people/days token audited=true idempotencyKey=ignored
+  rightsByField=request:gdpr_data_manage,
+    message:campaign_view,
+    attribute:sor_manage,
+    session:usage_analytics_view,
+    event:usage_analytics_view
 createApiKey POST /api/apps/:app_identifier/api_keys token rights=api_keys_manage audited=true
-createApp POST /api/apps token rights=apps_manage audited=true rightsByField=gdpr_emails:gdpr_data_manage,gdpr_approval:gdpr_data_manage,verified_users:gdpr_data_manage,outcomes_connection:gdpr_data_manage
+createApp POST /api/apps token rights=apps_manage audited=true
+  rightsByField=gdpr_emails:gdpr_data_manage,
+    gdpr_approval:gdpr_data_manage,
+    verified_users:gdpr_data_manage,
+    outcomes_connection:gdpr_data_manage
 createAppGroup POST /api/app_groups token rights=apps_manage audited=true
-createCampaign POST /api/campaign token rights=campaign_draft audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns rightsByField=variants:ab_testing
+createCampaign POST /api/campaign token rights=campaign_draft audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+  rightsByField=variants:ab_testing
 createConnection POST /api/connections token rights=sor_manage audited=true
 createCustomerAttribute POST /api/customer_attributes token rights=sor_manage audited=true
 createDataCategory POST /api/apps/:app_identifier/data_wallet/categories token rights=gdpr_data_manage audited=true
@@ -53,7 +65,8 @@ deactivateDataExporter PUT /api/data_exporters/:exporter_id/deactivate token rig
 decideAlias PUT /api/gdpr/aliases token rights=gdpr_data_manage audited=true
 declineGdprRequest POST /api/gdpr/requests/:request_id/decline token rights=gdpr_data_manage audited=true
 deleteAppGroup DELETE /api/app_groups/:group_identifier token rights=apps_manage audited=true
-deleteCampaign DELETE /api/campaign/:campaign_identifier token rights=campaign_draft audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+deleteCampaign DELETE /api/campaign/:campaign_identifier token rights=campaign_draft audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
 deleteConnection DELETE /api/connections/:connection_id token rights=sor_manage audited=true
 deleteCrash DELETE /api/apps/:app_identifier/crashes/:crash_identifier token rights=crashes_manage audited=true
 deleteCustomerAttribute DELETE /api/customer_attributes/:ca_identifier token rights=sor_manage audited=true
@@ -78,7 +91,9 @@ downloadImportTemplate GET /api/attribute_values/template sor_key contentType=te
 downloadSorTemplate GET /api/system_of_records/:sor_identifier/template token rights=sor_manage contentType=text/csv
 downloadSyncErrors GET /api/syncs/:sync_id/runs/:run_id/errors.csv token rights=sor_manage audited=true contentType=text/csv
 dryRunSync POST /api/syncs/:sync_id/dry_run token rights=sor_manage audited=true
-duplicateCampaign POST /api/campaign/:campaign_identifier/duplicate token rights=campaign_draft audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns rightsByField=variants:ab_testing
+duplicateCampaign POST /api/campaign/:campaign_identifier/duplicate token rights=campaign_draft audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+  rightsByField=variants:ab_testing
 enableSystemOfRecord PUT /api/system_of_records/:sor_identifier/enable token rights=sor_manage audited=true
 endSession DELETE /api/session token audited=true role=person
 explainMessages GET /api/campaigns/:identifier/why token rights=campaign_view audited=true
@@ -101,12 +116,14 @@ exportSessions GET /api/apps/:app_identifier/sessions_export token rights=usage_
 exportSessionsAs GET /api/apps/:app_identifier/sessions_export.:format token rights=usage_analytics_view audited=true
 feedAttributeValues POST /api/attribute_values sor_key audited=true
 findExportRun GET /api/export_runs/:run_id token rights=sor_manage,usage_analytics_view
-findPeople POST /api/people/find token audited=true idempotencyKey=ignored rightsByField=attribute:sor_manage
+findPeople POST /api/people/find token audited=true idempotencyKey=ignored
+  rightsByField=attribute:sor_manage
 findSyncRun GET /api/sync_runs/:run_id token rights=sor_manage
 importAttributeValues POST /api/attribute_values/batch_import sor_key audited=true uploadPart=file
 importWithToken POST /api/attribute_values/imports token rights=sor_manage audited=true uploadPart=file
 inviteUser POST /api/users token audited=true role=admin
-launchCampaign PUT /api/campaign/:campaign_identifier/launch token rights=campaign_publish audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+launchCampaign PUT /api/campaign/:campaign_identifier/launch token rights=campaign_publish audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
 listAliases GET /api/gdpr/aliases token rights=gdpr_data_manage audited=true
 listApiKeys GET /api/apps/:app_identifier/api_keys token rights=api_keys_manage audited=true
 listAppGroups GET /api/app_groups token rights=apps
@@ -182,7 +199,8 @@ pauseSync POST /api/syncs/:sync_id/pause token rights=sor_manage audited=true
 planCampaign GET /api/campaigns/:identifier/plan token rights=campaign_view
 previewSegment POST /api/segments/preview token rights=segments_view audited=true idempotencyKey=ignored
 previewUserIdentifiers GET /api/gdpr/identifiers token rights=gdpr_data_manage audited=true
-quickFunnelStats POST /api/funnels/quick_stats token rights=funnels_view audited=true idempotencyKey=ignored rightsByField=breakdown=detail.*:usage_analytics_view
+quickFunnelStats POST /api/funnels/quick_stats token rights=funnels_view audited=true idempotencyKey=ignored
+  rightsByField=breakdown=detail.*:usage_analytics_view
 readAttributeValues GET /api/attribute_values token rights=sor_manage audited=true
 readCustomerAttributeValues GET /api/customer_attribute_values token rights=sor_manage audited=true
 readSyncLog GET /api/syncs/:sync_id/runs/:run_id/log token rights=sor_manage audited=true
@@ -222,11 +240,18 @@ submitForgottenPasswordPage POST /reset none contentType=text/html
 submitInvitationPage POST /invite/:token none audited=true contentType=text/html
 submitPasswordResetPage POST /reset/:token none audited=true contentType=text/html
 switchSession PUT /api/session token audited=true role=person
-testCampaign POST /api/campaign/:campaign_identifier/test token rights=campaign_draft,campaign_publish audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+testCampaign POST /api/campaign/:campaign_identifier/test token rights=campaign_draft,campaign_publish audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
 updateApiKey PUT /api/apps/:app_identifier/api_keys/:key_identifier token rights=api_keys_manage audited=true
-updateApp PUT /api/apps/:app_identifier token rights=apps_manage audited=true rightsByField=gdpr_emails:gdpr_data_manage,gdpr_approval:gdpr_data_manage,verified_users:gdpr_data_manage,outcomes_connection:gdpr_data_manage
+updateApp PUT /api/apps/:app_identifier token rights=apps_manage audited=true
+  rightsByField=gdpr_emails:gdpr_data_manage,
+    gdpr_approval:gdpr_data_manage,
+    verified_users:gdpr_data_manage,
+    outcomes_connection:gdpr_data_manage
 updateAppGroup PUT /api/app_groups/:group_identifier token rights=apps_manage audited=true
-updateCampaign PUT /api/campaign/:campaign_identifier token rights=campaign_draft audited=true rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns rightsByField=variants:ab_testing
+updateCampaign PUT /api/campaign/:campaign_identifier token rights=campaign_draft audited=true
+  rightsByType=transactional:transactional_campaigns,dynamic:dynamic_campaigns
+  rightsByField=variants:ab_testing
 updateConnection PUT /api/connections/:connection_id token rights=sor_manage audited=true
 updateCustomerAttribute PUT /api/customer_attributes/:ca_identifier token rights=sor_manage audited=true
 updateDataCategory PUT /api/apps/:app_identifier/data_wallet/categories/:category_identifier token rights=gdpr_data_manage audited=true
@@ -238,7 +263,8 @@ updateLegalText PUT /api/apps/:app_identifier/data_wallet/legal_texts/:legal_tex
 updateNotifyEmails PUT /api/system_of_records/:sor_identifier/notify_emails token rights=sor_manage audited=true
 updatePurpose PUT /api/apps/:app_identifier/data_wallet/purposes/:purpose_identifier token rights=gdpr_data_manage audited=true
 updatePushCertificate PUT /api/apps/:app_identifier/push_certificates/:cert_identifier token rights=push_certificates_manage audited=true
-updatePushProvider PUT /api/apps/:app_identifier/push_providers/:platform token rights=push_certificates_manage audited=true rightsByField=settings.endpoint:gdpr_data_manage
+updatePushProvider PUT /api/apps/:app_identifier/push_providers/:platform token rights=push_certificates_manage audited=true
+  rightsByField=settings.endpoint:gdpr_data_manage
 updateRecipient PUT /api/apps/:app_identifier/data_wallet/recipients/:recipient_identifier token rights=gdpr_data_manage audited=true
 updateSegment PUT /api/segments/:identifier token rights=segments_manage audited=true
 updateSync PUT /api/syncs/:sync_id token rights=sor_manage audited=true
@@ -266,12 +292,23 @@ viewExport GET /api/data_exporters/:exporter_id/exports/:export_identifier token
 viewExportRun GET /api/data_exporters/:exporter_id/runs/:run_id token rights=sor_manage,usage_analytics_view
 viewFeedRequest GET /api/attribute_values/feeds/:request_id token rights=sor_manage
 viewFunnel GET /api/funnels/:identifier token rights=funnels_view
-viewFunnelStats GET /api/funnels/:identifier/stats token rights=funnels_view audited=true rightsByField=breakdown=detail.*:usage_analytics_view
+viewFunnelStats GET /api/funnels/:identifier/stats token rights=funnels_view audited=true
+  rightsByField=breakdown=detail.*:usage_analytics_view
 viewGdprRequest GET /api/gdpr/requests/:request_id token rights=gdpr_data_manage audited=true
 viewImport GET /api/attribute_values/imports/:import_id token rights=sor_manage
 viewLegalText GET /api/apps/:app_identifier/data_wallet/legal_texts/:legal_text_identifier token rights=gdpr_data_manage
 viewNotifyEmails GET /api/system_of_records/:sor_identifier/notify_emails token rights=sor_manage
-viewPerson POST /api/people/view token audited=true idempotencyKey=ignored rightsByField=identifiers:usage_analytics_view,devices:usage_analytics_view,events:usage_analytics_view,sessions:usage_analytics_view,segments:segments_view,attributes:sor_manage,messages:campaign_view,requests:gdpr_data_manage,holds:gdpr_data_manage,erasure:gdpr_data_manage
+viewPerson POST /api/people/view token audited=true idempotencyKey=ignored
+  rightsByField=identifiers:usage_analytics_view,
+    devices:usage_analytics_view,
+    events:usage_analytics_view,
+    sessions:usage_analytics_view,
+    segments:segments_view,
+    attributes:sor_manage,
+    messages:campaign_view,
+    requests:gdpr_data_manage,
+    holds:gdpr_data_manage,
+    erasure:gdpr_data_manage
 viewPurpose GET /api/apps/:app_identifier/data_wallet/purposes/:purpose_identifier token rights=gdpr_data_manage
 viewPushCertificate GET /api/apps/:app_identifier/push_certificates/:cert_identifier token rights=push_certificates_manage audited=true
 viewPushProvider GET /api/apps/:app_identifier/push_providers/:platform token rights=push_certificates_manage
@@ -284,11 +321,16 @@ viewSync GET /api/syncs/:sync_id token rights=sor_manage
 viewSyncRun GET /api/syncs/:sync_id/runs/:run_id token rights=sor_manage
 viewSystem GET /api/system token role=superadmin
 viewSystemOfRecord GET /api/system_of_records/:sor_identifier token rights=sor_manage audited=true
-viewTimeline POST /api/people/timeline token audited=true idempotencyKey=ignored rightsByField=request:gdpr_data_manage,message:campaign_view,attribute:sor_manage,session:usage_analytics_view,event:usage_analytics_view
+viewTimeline POST /api/people/timeline token audited=true idempotencyKey=ignored
+  rightsByField=request:gdpr_data_manage,
+    message:campaign_view,
+    attribute:sor_manage,
+    session:usage_analytics_view,
+    event:usage_analytics_view
 viewUser GET /api/users/:user_id token role=admin
 viewWalletLanguages GET /api/apps/:app_identifier/data_wallet/settings token rights=gdpr_data_manage
 withdrawInvitation DELETE /api/invitations/:invitation_id token audited=true role=admin
 `
   .trim()
-  .split('\n')
-  .map(readLine);
+  .split(/\n(?! )/)
+  .map(readOperation);

@@ -27,8 +27,8 @@ export function table(head: string[], rows: string[][], width: number | null = n
 
 /** Returns a value as the text of a cell: a list by its items, an object by its members, such as `a 1, b (c 2)`. */
 export function sayValue(value: unknown): string {
-  if (typeof value !== 'object' || value === null)
-    return value === null || value === undefined ? 'none' : String(value);
+  if (value === null || value === undefined) return 'none';
+  if (typeof value !== 'object') return String(value as string | number | bigint | boolean);
   if (Array.isArray(value)) return value.map(sayWithin).join(', ');
   return Object.entries(value)
     .map(([name, member]) => `${name} ${sayWithin(member)}`)

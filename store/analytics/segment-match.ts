@@ -5,7 +5,7 @@ import type { Person } from '../gdpr/tombstones.ts';
 import { listPeopleOf } from './segment-members.ts';
 import { segmentSettings, type SegmentQuery, segmentSql } from './segment-sql.ts';
 
-/** `person`: as whom the app counts the id. `met`: of each filter, in the order of `eachFilter`. */
+/** `person`: the person that the id counts as in the app. `met`: of each filter, in the order of `eachFilter`. */
 type Match = { person: string; isFound: boolean; met: boolean[] };
 
 /** Reads all filters at one moment; null: the id is of no person of the segment's app. */

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 
-/** Leads to another page in the place of this one, once: the router's own part does so with each render, without end. */
+/** Leads to another page in the place of this one, once: the router's own part does so with each render. */
 export function LeadTo({ to, search = {} }: { to: string; search?: Record<string, string> }) {
   const navigate = useNavigate();
   const isLeaving = useRef(false);

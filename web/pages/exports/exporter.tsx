@@ -31,6 +31,7 @@ export function Exporter() {
 
 function One({ exporter }: { exporter: ViewedDataExporter }) {
   const { identifier, bucket_name, subfolder, exported_until, next_run_at, paused_reason, format } = exporter;
+  const prefix = [subfolder, identifier].filter((part) => part !== '').join('/');
   return (
     <>
       <Head
@@ -80,7 +81,7 @@ function One({ exporter }: { exporter: ViewedDataExporter }) {
               `millrace exporters runs ${identifier}`,
               `millrace exporters run ${identifier}`,
               `millrace exporters backfill ${identifier} \\\n  --from <day> --to <day>`,
-              `millrace exporters verify \\\n  --bucket ${bucket_name} \\\n  --prefix ${quoted([subfolder, identifier].filter((part) => part !== '').join('/'))}`,
+              `millrace exporters verify \\\n  --bucket ${bucket_name} \\\n  --prefix ${quoted(prefix)}`,
             ]}
             manual="exports"
           />

@@ -137,8 +137,11 @@ function textOf({ value, options: [options] }: MetFilter, nameOf: NameOf): strin
       const names = filter.segment_identifiers.map(nameOf).join(', ');
       return `${isInText(filter.operator)} ${filter.selection.replace('_', ' ')}: ${names}`;
     }
-    case 'funnels':
-      return `${isInText(filter.operator)} those who ${filter.outcome === 'completed' ? 'completed' : 'stopped before'} step ${filter.step} of the funnel ${filter.funnel_identifier}, ${periodText(filter.period)}`;
+    case 'funnels': {
+      const outcome = filter.outcome === 'completed' ? 'completed' : 'stopped before';
+      const step = `step ${filter.step} of the funnel ${filter.funnel_identifier}`;
+      return `${isInText(filter.operator)} those who ${outcome} ${step}, ${periodText(filter.period)}`;
+    }
     case 'campaigns': {
       const { outcome, campaign_identifiers: campaigns, last_days: days } = filter;
       const of = campaigns === undefined ? 'any campaign of the app' : campaigns.join(' or ');
