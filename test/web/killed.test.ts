@@ -42,9 +42,16 @@ describe.skipIf(browser.open === null)('a sync whose worker is killed', () => {
     await logIn(tab, email, '/console/connections/new?connector=postgres');
     const { host, port, database, user, password, schema } = shop.settings;
     await page.getByText('More settings').click();
-    const typed = { Name: 'Shop', host, database, user, 'port (optional)': String(port), 'schema (optional)': schema };
+    const typed = {
+      Name: 'Shop',
+      Host: host,
+      Database: database,
+      User: user,
+      'Port (optional)': String(port),
+      'Schema (optional)': schema,
+    };
     for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(value);
-    await page.getByLabel('tls (optional)', { exact: true }).selectOption('off');
+    await page.getByLabel('TLS (optional)', { exact: true }).selectOption('off');
     await page.getByLabel('password').fill(password);
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { name: 'Shop', exact: true }).waitFor();

@@ -23,8 +23,11 @@ const GRID_ROWS = 100;
 export function OpenRows({ job }: { job: ImportProgress }) {
   const [filters] = useFilters();
   const { open_by_type: byType, rows } = job;
-  const types = Object.entries(byType).toSorted(([, one], [, other]) => other - one);
-  const type = types.find(([name]) => name === filters['type'])?.[0] ?? 'all';
+  const chosen = Object.keys(job.errors_by_type).find((name) => name === filters['type']);
+  // It stays when its last row is settled meanwhile: another type would be another look, without a press.
+  const counts = { ...byType, ...(chosen === undefined ? {} : { [chosen]: byType[chosen] ?? 0 }) };
+  const types = Object.entries(counts).toSorted(([, one], [, other]) => other - one);
+  const type = chosen ?? 'all';
   return (
     <div id="open-rows">
       <Panel
@@ -65,7 +68,8 @@ type Edits = ReadonlyMap<string, { row: Refused; cells: readonly string[] }>;
 function Corrections({ job, type }: { job: ImportProgress; type: string }) {
   const [edits, setEdits] = useState<Edits>(new Map());
   const [settled, setSettled] = useState<ReadonlySet<string>>(new Set());
-  const [after, setAfter] = useState(-1);
+  const [place, setPlace] = useState({ type, after: -1 });
+  const after = place.type === type ? place.after : -1;
   const [sent, setSent] = useState<{ id: string; isDryRun: boolean; rows: readonly string[] } | null>(null);
   const errors = useRead('listImportErrors', {
     query: {
@@ -97,9 +101,9 @@ function Corrections({ job, type }: { job: ImportProgress; type: string }) {
             job={job}
             type={type}
             rows={rows}
-            hasMore={(loaded?.length ?? 0) >= GRID_ROWS}
+            next={(loaded?.length ?? 0) < GRID_ROWS ? null : loaded!.at(-1)!.line}
             after={after}
-            go={setAfter}
+            go={(next) => setPlace({ type, after: next })}
           />
           {sent !== null && (
             <SentRows
@@ -227,14 +231,15 @@ function Pages({
   job,
   type,
   rows,
-  hasMore,
+  next,
   after,
   go,
 }: {
   job: ImportProgress;
   type: string;
   rows: readonly Refused[];
-  hasMore: boolean;
+  /** The line behind which there may be more; null: there are none. */
+  next: number | null;
   after: number;
   go: (after: number) => void;
 }) {
@@ -252,8 +257,8 @@ function Pages({
           First {GRID_ROWS}
         </button>
       )}
-      {hasMore && last && (
-        <button type="button" className="link" onClick={() => go(Number(last.id.split(' ')[0]))}>
+      {next !== null && (
+        <button type="button" className="link" onClick={() => go(next)}>
           Next {GRID_ROWS}
         </button>
       )}
