@@ -6,6 +6,7 @@ import { readPositionCursor, writePositionCursor } from '../../api/core/page.ts'
 import { TIMELINE_KINDS, type TimelineKind } from '../../domain/analytics/person.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES, messageIdOf } from '../../domain/sends/attempt.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { isoOf } from '../../domain/time/iso-time.ts';
 import {
@@ -172,7 +173,7 @@ function showEvent(event: PersonEvent) {
     event_id: String(id),
     log_type: logType,
     name,
-    detail: detail as z.core.util.JSONType,
+    detail: detail === null ? null : (parseExactJson(detail) as z.core.util.JSONType),
   };
 }
 

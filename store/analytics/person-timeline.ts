@@ -41,7 +41,8 @@ const parameters = (entityId: number, { customerId }: Person, { before, limit }:
 export type PersonEvent = Row<'events', 'id' | 'logType' | 'name' | 'deviceId' | 'userId'> & {
   appIdentifier: string;
   at: Date;
-  detail: unknown;
+  /** As JSON: a number keeps its digits. */
+  detail: string | null;
 };
 
 export type SessionEntry = Entry &
@@ -70,7 +71,7 @@ async function listSessionsOfPerson(
 
 export type FoldedEvents = { events: PersonEvent[]; count: number };
 
-const EVENT = `r.id, r.log_type, r.name, r.device_id, r.user_id, r.happened_at AS at, r.detail, ${appOf('r')} AS app_identifier`;
+const EVENT = `r.id, r.log_type, r.name, r.device_id, r.user_id, r.happened_at AS at, r.detail::text AS detail, ${appOf('r')} AS app_identifier`;
 
 /** Lists the last events of each of these sessions, by session id. Reads the person's events of its time. */
 async function listEventsOfSessions(
