@@ -166,7 +166,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     expect(await tab.page.getByRole('dialog').count()).toBe(0);
     await tab.page.getByLabel('Current password').fill('not this one');
     await tab.page.getByLabel('New password').fill('correct horse battery staple 2');
-    await tab.page.getByRole('button', { name: 'Change it' }).click();
+    await tab.page.getByRole('button', { name: 'Change the password' }).click();
     await tab.page.getByText('password: is not the one in force').waitFor();
     expect(await tab.page.getByLabel('New password').inputValue()).toBe('correct horse battery staple 2');
     expect(tab.faults).toEqual([]);
