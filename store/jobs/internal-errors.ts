@@ -38,9 +38,11 @@ export async function upsertInternalError(
   );
 }
 
+/** Deletes the error of a step that has succeeded since; one that was given up stays: its repeat has nothing to do. */
 export async function deleteInternalError(db: Queryable, { entityId, kind, job, step }: FailedStep): Promise<void> {
   await db.query(
-    'DELETE FROM internal_errors WHERE entity_id IS NOT DISTINCT FROM $1 AND kind = $2 AND job = $3 AND step = $4',
+    `DELETE FROM internal_errors
+     WHERE entity_id IS NOT DISTINCT FROM $1 AND kind = $2 AND job = $3 AND step = $4 AND NOT given_up`,
     [entityId, kind, job, step],
   );
 }
