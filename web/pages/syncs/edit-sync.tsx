@@ -203,7 +203,8 @@ function SyncForm({
 }) {
   const form = useRef<HTMLFormElement>(null);
   const validate = useAction('validateSync');
-  const refused = refusal ?? validate.error;
+  const [asked, setAsked] = useState<'save' | 'check'>('save');
+  const refused = asked === 'save' ? refusal : validate.error;
   const shown = useMemo(() => refused && inWordsOfForm(refused), [refused]);
   const [checked, setChecked] = useState<Draft | null>(null);
   useEffect(() => {
@@ -214,10 +215,12 @@ function SyncForm({
   const save = (event: FormEvent): void => {
     event.preventDefault();
     validate.reset();
+    setAsked('save');
     setChecked(draft);
     onSave();
   };
   const check = (): void => {
+    setAsked('check');
     setChecked(draft);
     validate.mutate({ body: { ...bodyOf(draft), ...(known ? { sync_id: known.identifier } : {}) } });
   };
