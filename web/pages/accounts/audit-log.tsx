@@ -5,7 +5,7 @@ import { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../../domain/accou
 import { DAY_MS } from '../../../domain/time/durations.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
-import { useFilters } from '../../parts/filters.ts';
+import { isDay, useFilters } from '../../parts/filters.ts';
 import { Head } from '../../parts/head.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { DataTable } from '../../parts/table.tsx';
@@ -84,9 +84,8 @@ export function AuditLog() {
 }
 
 /** Returns the start of a day of the address; null without one. */
-function dayOf(day: string | undefined): number | null {
-  const start = Date.parse(`${day ?? ''}T00:00:00Z`);
-  return Number.isNaN(start) ? null : start;
+function dayOf(day = ''): number | null {
+  return isDay(day) ? Date.parse(day) : null;
 }
 
 function DayPick({ label, name, value = '' }: { label: string; name: string; value: string | undefined }) {

@@ -1,6 +1,6 @@
 /** Why a person is in a segment, or is not: each of its filters with whether the person meets it, at one moment. */
 import { useState } from 'react';
-import type { ExplainedSegment } from '../../../api/client.ts';
+import { type ExplainedSegment, stringify } from '../../../api/client.ts';
 import type { FilterPeriod, MetBlock, MetFilter, SegmentFilter } from '../../../domain/analytics/segment-filters.ts';
 import { SelectField } from '../../parts/field.tsx';
 import { Chip } from '../../parts/head.tsx';
@@ -130,7 +130,7 @@ function textOf({ value, options: [options] }: MetFilter, nameOf: NameOf): strin
       return `a device whose ${filter.field.replaceAll('_', ' ')} ${comparisonText(filter)}`;
     case 'events': {
       const { log_name: name, operator, count, match_details: details = [], period } = filter;
-      const having = details.length === 0 ? '' : ` with ${details.map((each) => JSON.stringify(each)).join(' or ')}`;
+      const having = details.length === 0 ? '' : ` with ${details.map((each) => stringify(each)).join(' or ')}`;
       return `event ${name}${having} ${operator.replace('_', ' ')} ${count} ${count === 1 ? 'time' : 'times'}, ${periodText(period)}`;
     }
     case 'segments': {
