@@ -1,9 +1,6 @@
 /** Dialogs: a form above the page, and the question before something that can't be undone. */
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { Refusal } from '../session/api.ts';
-import { useSession } from '../session/session.tsx';
-import type { Called } from './button.tsx';
-import { sayMissing } from './no-right.tsx';
 import { Refused } from './refusal.tsx';
 
 /** Opens with its first appearance; Escape and the button close it. */
@@ -21,36 +18,27 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   );
 }
 
-/** Ends a form of a dialog: shows what was refused or which right its call lacks, and the two ways out. */
+/** Ends a form of a dialog: shows what was refused, and the two ways out. */
 export function FormEnd({
-  operation,
-  of,
   refusal,
   isOff,
   onClose,
   children,
-}: Partial<Called> & {
+}: {
   refusal: Refusal | null;
   isOff: boolean;
   onClose: () => void;
   /** The words on the button that sends. */
   children: ReactNode;
 }) {
-  const { missingFor } = useSession();
-  const missing = operation === undefined ? [] : missingFor(operation, of);
   return (
     <>
       {refusal && <Refused refusal={refusal} />}
-      {missing.length > 0 && (
-        <p className="second" role="status">
-          {sayMissing(missing)}.
-        </p>
-      )}
       <div className="filters">
         <button type="button" className="btn" onClick={onClose}>
           Leave it
         </button>
-        <button type="submit" className="btn main" disabled={isOff || missing.length > 0}>
+        <button type="submit" className="btn main" disabled={isOff}>
           {children}
         </button>
       </div>
