@@ -1,7 +1,7 @@
 /** A person's walk from a connection to a run whose worker is killed in its midst: what the page counts meanwhile. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { flowsOver } from '../../temporal/flows.ts';
-import { builtConsole, logIn, makePerson, useBrowser } from '../harness/console/console.ts';
+import { builtConsole, fillConnection, logIn, makePerson, useBrowser } from '../harness/console/console.ts';
 import { useStack } from '../harness/core/stack.ts';
 import { makeWorld, type World } from '../harness/core/world.ts';
 import { UNDER_KILL } from '../harness/jobs/under-kill.ts';
@@ -40,19 +40,8 @@ describe.skipIf(browser.open === null)('a sync whose worker is killed', () => {
     const first = stack.startWorker();
 
     await logIn(tab, email, '/console/connections/new?connector=postgres');
-    const { host, port, database, user, password, schema } = shop.settings;
-    await page.getByText('More settings').click();
-    const typed = {
-      Name: 'Shop',
-      Host: host,
-      Database: database,
-      User: user,
-      'Port (optional)': String(port),
-      'Schema (optional)': schema,
-    };
-    for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(value);
-    await page.getByLabel('TLS (optional)', { exact: true }).selectOption('off');
-    await page.getByLabel('password').fill(password);
+    await fillConnection(page, 'Shop', shop.settings);
+    await page.getByLabel('password').fill(shop.settings.password);
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { name: 'Shop', exact: true }).waitFor();
 

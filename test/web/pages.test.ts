@@ -147,7 +147,7 @@ async function countLooks({ entity }: Sample): Promise<number> {
   return rows[0]!.looks;
 }
 
-/** What stands on a page and does not depend on the time: its headings, and how many rows it has. */
+/** Parts of a page that do not depend on the time: its headings, and how many rows it has. */
 async function standing(page: Page): Promise<unknown> {
   const main = page.getByRole('main');
   return [await main.getByRole('heading').allInnerTexts(), await main.getByRole('row').count()];

@@ -130,7 +130,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
       return rows[0]!.minutes;
     };
     const warning = tab.page.getByRole('dialog', { name: 'Are you still here?' });
-    // What the pages had still asked for when it was set counts as use.
+    // A first call of the pages that is still on its way counts as use, too.
     await waitFor('the warning', async () => {
       await endIn('100 seconds');
       const answered = tab.page.waitForResponse('**/api/session');

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { flowsOver } from '../../temporal/flows.ts';
 import {
   builtConsole,
+  fillConnection,
   isTooWide,
   logIn,
   makePerson,
@@ -62,23 +63,12 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     await page.getByRole('link', { name: 'New connection' }).click();
     await page.getByRole('link', { name: /PostgreSQL/ }).click();
     expect(await violationsOf(page)).toEqual([]);
-    const { host, port, database, user, password, schema } = shop.settings;
-    await page.getByText('More settings').click();
-    const typed = {
-      Name: 'Shop',
-      Host: host,
-      Database: database,
-      User: user,
-      'Port (optional)': String(port),
-      'Schema (optional)': schema,
-    };
-    for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(value);
-    await page.getByLabel('TLS (optional)', { exact: true }).selectOption('off');
+    await fillConnection(page, 'Shop', shop.settings);
     await page.getByLabel('password').fill('no password of it');
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('source_refused').waitFor();
     await page.getByText('The fault is outside of Millrace').waitFor();
-    await page.getByLabel('password').fill(password);
+    await page.getByLabel('password').fill(shop.settings.password);
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('It works.').waitFor();
     await page.getByRole('button', { name: 'Create' }).click();
@@ -87,7 +77,7 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     await page.getByText('It works.').waitFor();
     await page.getByRole('button', { name: 'Show its streams' }).click();
     await page.getByText('people', { exact: true }).waitFor();
-    expect(await page.content()).not.toContain(password);
+    expect(await page.content()).not.toContain(shop.settings.password);
     expect(await violationsOf(page)).toEqual([]);
     expect(tab.faults).toEqual([]);
   });
@@ -152,7 +142,7 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     const sor = page.getByLabel('System of Records');
     await expect.poll(() => sor.getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Name', { exact: true }).fill('Tariffs');
-    // What was corrected is no longer marked; the rest is.
+    // A corrected field is no longer marked; the others are.
     expect(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid')).toBe('false');
     expect(await sor.getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Show its streams' }).click();

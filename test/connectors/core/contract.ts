@@ -49,8 +49,8 @@ export type PreparedSource = {
 };
 
 /**
- * What a source may be without: records that can be malformed, an answer that asks for patience, how much there is to
- * read, or deletions in its streams though its connector reports them.
+ * Features that a source may lack: records that can be malformed, an answer that asks for patience, how much there is
+ * to read, or deletions in its streams though its connector reports them.
  */
 type Without = 'malformed records' | 'throttling' | 'progress' | 'deletions';
 

@@ -11,6 +11,7 @@ import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { needChromium } from './browser.ts';
 import { onFileEnd } from '../core/clean-up.ts';
 import type { TestStore } from '../core/database.ts';
+import type { ForeignPostgres } from '../syncs/foreign-postgres.ts';
 import type { World } from '../core/world.ts';
 
 const PASSWORD = 'correct horse battery staple';
@@ -76,6 +77,25 @@ async function openTab(
       faults.push(`${reply.status()} ${reply.url()}`);
   });
   return { page, faults, context: within };
+}
+
+/** Types the settings of a connection to a Postgres without TLS into its form, but for the password. */
+export async function fillConnection(
+  page: Page,
+  name: string,
+  { host, port, database, user, schema }: ForeignPostgres['settings'],
+): Promise<void> {
+  await page.getByText('More settings').click();
+  const typed = {
+    Name: name,
+    Host: host,
+    Database: database,
+    User: user,
+    'Port (optional)': String(port),
+    'Schema (optional)': schema,
+  };
+  for (const [label, value] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(value);
+  await page.getByLabel('TLS (optional)', { exact: true }).selectOption('off');
 }
 
 /** A person of the world's entity who can log in. */
