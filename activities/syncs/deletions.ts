@@ -33,10 +33,10 @@ export function deletionRecord(
 export async function withKeysOfSource<R extends BatchRecord>(
   db: Database,
   { entityId, id }: Pick<Sync, 'entityId' | 'id'>,
-  records: readonly R[],
+  records: R[],
 ): Promise<R[]> {
   const asked = records.flatMap(({ deletes, sourceKey }) => (deletes && sourceKey !== null ? sourceKey : []));
-  if (asked.length === 0) return [...records];
+  if (asked.length === 0) return records;
   const known = await findKeysBySource(db, entityId, id, asked);
   const here = new Map<string, string>();
   return records.map((record) => {

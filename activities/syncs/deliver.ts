@@ -67,12 +67,9 @@ export async function deliverBatch(
   before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const { entityId, id: syncId } = job.sync;
-  const items = await withKeysOfSource(
-    deps.db,
-    job.sync,
-    await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken),
-  );
+  const outgoing = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
   if (target.mapper.isToStop) return 'stopped';
+  const items = await withKeysOfSource(deps.db, job.sync, outgoing);
   const known = await findKnownRecords(deps.db, entityId, syncId, keysOf(items));
   const outcomes = decideOutcomes(items, known, job.run);
   const { bytes, oddCursors } = batch;

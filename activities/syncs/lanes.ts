@@ -275,7 +275,7 @@ export class AttributeLanes {
       oddCursors: batch.oddCursors,
     };
     // A deletion may be of a record that is still on its way.
-    const deletes = checked.records.some(({ deletes: keys }) => keys !== undefined && keys !== 'ignored');
+    const deletes = this.#job.sync.removes && batch.items.some(({ kind }) => kind === 'deleted');
     if (deletes || this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     await this.#lanes.free();
     const after = await this.#pin(batch.items, checked, taken, before);

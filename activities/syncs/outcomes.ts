@@ -33,7 +33,7 @@ export type BatchRecord = {
 
 /** Returns the keys that these records and deletions are about. */
 export function keysOf(records: readonly Pick<BatchRecord, 'key' | 'deletes'>[]): string[] {
-  return records.flatMap(({ key, deletes }) => key ?? (Array.isArray(deletes) ? (deletes as string[]) : []));
+  return records.flatMap(({ key, deletes = [] }) => key ?? (deletes === 'ignored' ? [] : deletes));
 }
 
 /** `superseded`: a later run has already read a newer state of the re-driven record. */
@@ -94,9 +94,9 @@ export function notesOf(
   const handled = new Map<string, HandledRecord>();
   const seen = new Map<string, Pick<HandledRecord, 'key' | 'sourceKey'>>();
   const deleted = new Set<string>();
-  for (const [index, { key, sourceKey, checksum, deletes, customerId = null }] of records.entries()) {
+  for (const [index, { key, sourceKey, checksum, deletes = [], customerId = null }] of records.entries()) {
     const outcome = outcomes[index]!;
-    if (deletes && deletes !== 'ignored') for (const each of deletes) deleted.add(each);
+    for (const each of deletes === 'ignored' ? [] : deletes) deleted.add(each);
     if (key === null || outcome === 'superseded') continue;
     deleted.delete(key);
     if (outcome === 'unchanged') seen.set(key, { key, sourceKey });

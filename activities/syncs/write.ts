@@ -165,7 +165,9 @@ async function lookAtAttributes(
   const ids = [...new Set(records.flatMap(({ key }) => key ?? []))];
   const people = ids.map((customerId) => ({ customerType: customerTypeOf(sync), customerId }));
   const stored = await storedValues(deps, sync.entityId, sorId, rules, people);
-  const known = await findKnownRecords(deps.db, sync.entityId, sync.id, keysOf(records));
+  // The outcome of a record is that of its values; a deletion's is that of what the sync knows.
+  const deletions = records.filter(({ deletes }) => deletes !== undefined);
+  const known = await findKnownRecords(deps.db, sync.entityId, sync.id, keysOf(deletions));
   const outcomes = decideOutcomes(records, known, run);
   const looked = records.map((record, index) =>
     record.deletes ? lookAtDeletion(record, outcomes[index]!) : lookAt(record, rules, stored),

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { Document } from 'yaml';
 import { type Client, type FoundSyncRun, type SampledRecord, stringify, type Sync } from '../../api/client.ts';
+import { countRefused } from '../../domain/syncs/refused-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { sayChange } from '../../domain/syncs/schema-change.ts';
 import type { CommandContext, Run, Terminal } from '../core/command-context.ts';
@@ -380,7 +381,11 @@ function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   lines.push(...troubleLines(run));
   lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
   lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
-  if (hasEnded(run) && run.open !== null && run.open < ignored - run.deletions_ignored + failed) {
+  if (
+    hasEnded(run) &&
+    run.open !== null &&
+    run.open < countRefused({ ignored, failed, deletionsIgnored: run.deletions_ignored })
+  ) {
     lines.push('', `still open: ${run.open} (records failed and ignored that no re-drive has brought)`);
   }
   return lines.join('\n');

@@ -1,5 +1,6 @@
 /** Runs of syncs as the API shows them. */
 import type * as api from '../../api/syncs/sync-runs.ts';
+import { countRefused } from '../../domain/syncs/refused-records.ts';
 import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { insertRun, syncRuns as stored } from '../../store/syncs/sync-runs.ts';
@@ -48,7 +49,7 @@ function showRun(run: SyncRun, { now, root, settled, alerted, internalError }: C
     errors_by_type: progress.errorsByType,
     suspicious_ids: progress.suspiciousIds,
     deletions_ignored: progress.deletionsIgnored,
-    open: settled === null ? null : Math.max(0, ignored - progress.deletionsIgnored + failed - settled),
+    open: settled === null ? null : Math.max(0, countRefused(run.progress) - settled),
     bytes: progress.bytes,
     requests: run.requests,
     progress: run.state === 'finished' ? 1 : progress.share,

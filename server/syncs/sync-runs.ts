@@ -1,5 +1,6 @@
 /** The routes of runs of syncs: list, view, cancel, repeat failed records, log and sample. */
 import * as api from '../../api/syncs/sync-runs.ts';
+import { countRefused } from '../../domain/syncs/refused-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { sayNotRead } from '../../domain/syncs/record-mapping.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -53,8 +54,7 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
   const waiting = await findOpenRun(tx, root, { redriveOf: root.id });
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
-  const { ignored, deletionsIgnored, failed } = progress;
-  const open = ignored - deletionsIgnored + failed - (await countErrorsSettled(tx, entityId, id));
+  const open = countRefused(progress) - (await countErrorsSettled(tx, entityId, id));
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');
 }
 

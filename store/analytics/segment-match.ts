@@ -32,7 +32,7 @@ export async function matchPerson(
   });
 }
 
-/** Tells whether a segment has the person: by the id itself, or by a device's user. Uses the key of segment_members. */
+/** Returns whether a segment has the person, by the id or by a device's user. Uses the key of segment_members. */
 export async function hasMember(
   db: Queryable,
   entityId: number,

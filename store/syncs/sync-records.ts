@@ -218,24 +218,22 @@ async function updateRecordsDeleted(
 /** A reading whose run removes what the source no longer has. */
 type Reading = { syncId: number; runId: number; mode: 'full' | 'incremental' };
 
-/** SQL for whether a record is to be removed: a full reading has not seen it, or the source has deleted it. */
-const isVanished = (mode: Reading['mode'], runId: string) =>
-  mode === 'full'
-    ? `(is_deleted OR seen_by IS DISTINCT FROM ${runId})`
-    : `(is_deleted AND ${runId}::bigint IS NOT NULL)`;
+/** SQL for records to be removed: the source has deleted them, or a full reading has not seen them. $3: its run. */
+const VANISHED = { full: '(is_deleted OR seen_by IS DISTINCT FROM $3)', incremental: 'is_deleted' };
+const runOf = ({ mode, runId }: Reading): number[] => (mode === 'full' ? [runId] : []);
 
 /** Returns the numbers of a sync's records and of those to be removed; both are 0 if none is. */
 export async function countRecords(
   db: Queryable,
   entityId: number,
-  { syncId, runId, mode }: Reading,
+  reading: Reading,
 ): Promise<{ known: number; vanished: number }> {
   const { rows } = await db.query<{ known: number; vanished: number }>(
     `WITH found AS (SELECT count(*) AS vanished FROM sync_records
-       WHERE entity_id = $1 AND sync_id = $2 AND ${isVanished(mode, '$3')})
+       WHERE entity_id = $1 AND sync_id = $2 AND ${VANISHED[reading.mode]})
      SELECT vanished, CASE WHEN vanished = 0 THEN 0 ELSE (
        SELECT count(*) FROM sync_records WHERE entity_id = $1 AND sync_id = $2) END AS known FROM found`,
-    [entityId, syncId, runId],
+    [entityId, reading.syncId, ...runOf(reading)],
   );
   return rows[0]!;
 }
@@ -244,15 +242,16 @@ export async function countRecords(
 export async function listVanished(
   db: Queryable,
   entityId: number,
-  { syncId, runId, mode }: Reading,
+  reading: Reading,
   after: string,
   limit: number,
 ): Promise<{ key: string; customerId: string | null }[]> {
+  const values = [entityId, reading.syncId, ...runOf(reading)];
   return readRows<Row<'sync_records', 'key' | 'customerId'>>(
     await db.query(
-      `SELECT key, customer_id FROM sync_records
-     WHERE entity_id = $1 AND sync_id = $2 AND key > $4 COLLATE "C" AND ${isVanished(mode, '$3')} ORDER BY key LIMIT $5`,
-      [entityId, syncId, runId, after, limit],
+      `SELECT key, customer_id FROM sync_records WHERE entity_id = $1 AND sync_id = $2 AND ${VANISHED[reading.mode]}
+         AND key > $${values.length + 1} COLLATE "C" ORDER BY key LIMIT $${values.length + 2}`,
+      [...values, after, limit],
     ),
   );
 }

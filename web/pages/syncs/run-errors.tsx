@@ -2,6 +2,7 @@
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { SyncError, SyncRun } from '../../../api/client.ts';
+import { countRefused } from '../../../domain/syncs/refused-records.ts';
 import type { ResultOf } from '../../session/calls.ts';
 import { Audited } from '../../parts/audited.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -57,7 +58,7 @@ function RecordText({ record }: { record: string | null }) {
 
 export function RunErrors({ run, params }: { run: SyncRun; params: RunParams }) {
   const { type = 'all', show = 'open' } = useSearch({ strict: false });
-  const count = run.records.ignored - run.deletions_ignored + run.records.failed;
+  const count = countRefused({ ...run.records, deletionsIgnored: run.deletions_ignored });
   const types = Object.entries(run.errors_by_type).filter(([, of]) => of > 0);
   if (count === 0 && types.length === 0) {
     return (

@@ -1,6 +1,7 @@
 /** One run of a sync: its balance, the records that failed, its log, and for a dry run a sample. */
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { SyncRun } from '../../../api/client.ts';
+import { countRefused } from '../../../domain/syncs/refused-records.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Audited } from '../../parts/audited.tsx';
 import { Balance } from '../../parts/balance.tsx';
@@ -236,7 +237,7 @@ function RunState({ run }: { run: SyncRun }) {
 
 function noteOf({ records, open, dry_run, removed, suspicious_ids, odd_cursors, ...run }: SyncRun): React.ReactNode {
   const deletions = run.deletions_ignored;
-  const refused = records.ignored - deletions + records.failed;
+  const refused = countRefused({ ...records, deletionsIgnored: deletions });
   return (
     [
       ...(refused > 0 && open !== null && !dry_run
