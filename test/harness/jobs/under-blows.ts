@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, it } from 'vitest';
 import { type Stack, useStack } from '../core/stack.ts';
 import { waitFor } from '../core/wait.ts';
 import type { TestWorker, WorkerOptions } from '../core/workers.ts';
 import { randomFor, sampled, TEST_SEED } from '../run/seed.ts';
-import { type FlowUnderKill, KILLED_SHARE, UNDER_KILL, UNDER_WAY } from './under-kill.ts';
+import { expectSameOutcome, type FlowUnderKill, KILLED_SHARE, UNDER_KILL, UNDER_WAY } from './under-kill.ts';
 
 /** A flow whose run is broken again and again before it ends. */
 export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
@@ -38,7 +38,7 @@ export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
       await worker.stop();
     });
 
-    async function expectSameOutcome(strike: (blows: Blows<Run>) => Promise<void>): Promise<void> {
+    async function expectNoHarm(strike: (blows: Blows<Run>) => Promise<void>): Promise<void> {
       const run = await flow.begin(stack);
       const blows = new Blows(stack, flow, run, randomFor(`blows at ${flow.name}`));
       const isOver = async () => {
@@ -46,15 +46,15 @@ export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
         return flow.hasEnded(stack, run);
       };
       await Promise.all([waitFor(`the end of ${flow.name}`, isOver), strike(blows)]);
-      expect(await flow.outcome(stack, run)).toEqual(unbroken);
+      expectSameOutcome(await flow.outcome(stack, run), unbroken);
       await blows.stopAll();
     }
 
     it(`ends as an unbroken one when worker after worker is killed at it (TEST_SEED=${TEST_SEED})`, () =>
-      expectSameOutcome((blows) => blows.killAgainAndAgain()));
+      expectNoHarm((blows) => blows.killAgainAndAgain()));
 
     it(`ends as an unbroken one when a worker stands still and comes back, and when one loses its sessions (TEST_SEED=${TEST_SEED})`, () =>
-      expectSameOutcome(async (blows) => {
+      expectNoHarm(async (blows) => {
         await blows.standStill();
         await blows.cutSessions();
       }));

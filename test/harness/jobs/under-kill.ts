@@ -76,7 +76,7 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
           while (left.length > 0 && (await attempt.diesAt(left[0]!))) left.shift();
           return attempt.outcome();
         });
-        expect(outcome).toEqual(await unbroken);
+        expectSameOutcome(outcome, await unbroken);
         expect(left.length, `no run came to "${left[0]?.name}"`).toBeLessThan(before);
       }
     });
@@ -86,9 +86,17 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
         for (const point of points) await attempt.dieAfter(point);
         return attempt.outcome();
       });
-      expect(outcome).toEqual(await unbroken);
+      expectSameOutcome(outcome, await unbroken);
     });
   });
+}
+
+/** Shows the first lines that differ: the runner's own diff leaves all of a big outcome out. */
+export function expectSameOutcome(outcome: unknown, unbroken: unknown): void {
+  const [lines, expected] = [outcome, unbroken].map((value) => JSON.stringify(value, null, 1).split('\n'));
+  const at = lines!.findIndex((line, index) => line !== expected![index]);
+  const near = (of: string[]) => (at < 0 ? [of.length] : of.slice(Math.max(0, at - 10), at + 20));
+  expect(near(lines!)).toEqual(near(expected!));
 }
 
 /** A run, and the workers that it has one after another. */
