@@ -17,7 +17,8 @@ export function refusalBody({ status, message, extra }: Refusal): Record<string,
  * sends `retry_after` (seconds) as a header.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = toRefusal(error) ?? awayRefusal(error, request) ?? internalRefusal(error, request);
+  const refusal =
+    toRefusal(error) ?? leftRefusal(error, reply) ?? awayRefusal(error, request) ?? internalRefusal(error, request);
   endUnreadBody(request);
   const { retry_after } = refusal.extra;
   if (typeof retry_after === 'number') reply.header('retry-after', retry_after);
@@ -39,6 +40,12 @@ function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): bo
 
 function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest): object {
   return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
+}
+
+/** The stream of an answer is closed early if the caller has left before its first bytes. */
+function leftRefusal(error: unknown, { raw }: FastifyReply): Refusal | null {
+  const isCut = (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
+  return isCut && raw.destroyed ? new Refusal(499, 'hung_up', 'The caller hung up') : null;
 }
 
 const AWAY_RETRY_AFTER = 5;

@@ -1,12 +1,17 @@
 import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { bodyFlag, text } from '../../../api/core/input.ts';
 import { operation } from '../../../api/core/operation.ts';
-import { bare } from '../../../server/http/reply.ts';
+import { bare, streamedList } from '../../../server/http/reply.ts';
 import { type Route, route } from '../../../server/http/route.ts';
 import { healthRoutes } from '../../../server/jobs/health.ts';
+import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -49,6 +54,13 @@ const routes: Route[] = [
   route(operation({ ...SHARED, id: 'broken', method: 'GET', path: '/broken', auth: 'none' }), async () => {
     throw new Error(SECRET);
   }),
+  route(operation({ ...SHARED, id: 'streamed', method: 'GET', path: '/streamed', auth: 'none' }), async () =>
+    streamedList(
+      (async function* () {
+        yield await sleep(2, 'a row');
+      })(),
+    ),
+  ),
   route(operation({ ...SHARED, id: 'bare', method: 'GET', path: '/bare', auth: 'none' }), async () =>
     bare({ plain: true }, 202),
   ),
@@ -526,6 +538,31 @@ describe('over a socket', () => {
     for (const { socket } of open) socket.destroy();
   });
 });
+
+test.each(['/streamed', '/console/assets/part.js'])(
+  'callers of %s who leave before its first bytes make no internal error',
+  async (path) => {
+    const built = await mkdtemp(join(tmpdir(), 'millrace-console-'));
+    onFileEnd(() => rm(built, { recursive: true }));
+    await mkdir(join(built, 'assets'));
+    await writeFile(join(built, 'assets', 'part.js'), 'x'.repeat(1_000_000));
+    const served = await testServer(store, {
+      routes,
+      console: { built: () => ({ folders: [built], problem: null }), whenBuilt: async () => {} },
+    });
+    await served.app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = served.app.server.address() as AddressInfo;
+    for (let each = 0; each < 100; each += 1) {
+      const socket = createConnection(port, '127.0.0.1', () =>
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, () => setTimeout(() => socket.destroy(), each % 8)),
+      );
+      await once(socket, 'close');
+    }
+    await served.app.close();
+    expect(served.observed).not.toEqual([]);
+    expect(served.logs.filter(({ level }) => Number(level) >= 50)).toEqual([]);
+  },
+);
 
 test('a server that ends refuses what still comes, and says when to come back', async () => {
   const { app } = await testServer(store, { routes });
