@@ -57,7 +57,8 @@ async function reasonAgainst(
     };
   }
   const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id, mode: sync.mode });
-  const isTooMuch = (vanished + removed) * 100 > (known + removed) * sync.removalLimit;
+  // A step that is repeated may find its removals done; `known` was not counted then.
+  const isTooMuch = vanished > 0 && (vanished + removed) * 100 > (known + removed) * sync.removalLimit;
   if (!isTooMuch || removalsConfirmed) return null;
   const found = `${vanished} of ${known} records have vanished, over ${sync.removalLimit} %`;
   return { state: 'held', reason: `${found}: run it with confirm_removals if that is right` };
