@@ -1,7 +1,6 @@
 /** The connector `webhook`: sends records, alerts and outcomes to any receiver of JSON, at its pace. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
@@ -19,7 +18,7 @@ import {
 } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { jsonAnswer, postForAnswer } from '../core/json-requests.ts';
-import { KeptValues } from '../core/kept-values.ts';
+import { paceOf } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -46,7 +45,7 @@ async function* writeWebhook(
   context: ConnectorContext,
 ): AsyncGenerator<WriteOutcome[]> {
   const { batchId, stream, isRemoval, answered, sending = () => undefined } = writing;
-  const pace = paces.of(settings.url, () => new Pace());
+  const pace = paceOf(settings.url);
   let from = answered;
   sending(answered);
   for (const [ordinal, { records, ordinals }] of partsOf(writing, settings.batch_records).entries()) {
@@ -134,70 +133,6 @@ function toOutcome({ ok, message, later }: { ok: boolean; message?: string; late
     later: later ?? false,
   };
 }
-
-/** Maximum wait here; longer waits belong to the run, which holds nothing meanwhile. */
-const MAX_WAIT_MS = 2_000;
-/** Maximum time for which a receiver may put off a request. */
-const MAX_PUT_OFF_MS = 10_000;
-const MIN_WAIT_MS = 250;
-/** Each taken request shortens the pause before the next one by this factor. */
-const SPEED_UP = 0.98;
-
-/**
- * The pace of a receiver. It begins without pauses. A receiver that asks for one (429 or 503 with a short
- * `Retry-After`) gets it; from then on requests come as fast as it has taken them, and slowly faster.
- */
-class Pace {
-  #pauseMs = 0;
-  #nextAt = 0;
-  #measuredSince = performance.now();
-  #taken = 0;
-
-  /** Sends a request when it is due, and again if the receiver puts it off. Throws the other errors of `send`. */
-  async send<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    for (let putOffMs = 0; ;) {
-      await this.#turn(signal);
-      try {
-        const answer = await send();
-        this.#taken += 1;
-        this.#pauseMs *= SPEED_UP;
-        return answer;
-      } catch (error) {
-        const waitMs = shortWait(error);
-        if (waitMs === null || putOffMs + waitMs > MAX_PUT_OFF_MS) throw error;
-        putOffMs += waitMs;
-        this.#slowDown(waitMs);
-      }
-    }
-  }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    const waitMs = this.#nextAt - performance.now();
-    if (waitMs > 0) await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
-    this.#nextAt = Math.max(performance.now(), this.#nextAt) + this.#pauseMs;
-  }
-
-  /** A receiver that asks for a pause takes at least one request in that time. */
-  #slowDown(waitMs: number): void {
-    const endsAt = performance.now() + waitMs;
-    if (this.#taken > 0) this.#pauseMs = Math.min((endsAt - this.#measuredSince) / this.#taken, waitMs);
-    [this.#measuredSince, this.#taken, this.#nextAt] = [endsAt, 0, endsAt];
-  }
-}
-
-/** Returns how long a receiver asks to wait if that is short, else null. */
-function shortWait(error: unknown): number | null {
-  if (!(error instanceof Refusal) || error.status !== 'source_unavailable') return null;
-  const { retry_after: seconds } = error.extra;
-  return typeof seconds === 'number' && seconds * 1_000 <= MAX_WAIT_MS ? Math.max(seconds * 1_000, MIN_WAIT_MS) : null;
-}
-
-/** Maximum number of kept paces; each is kept for this long after its last request. */
-const MAX_KEPT = 1_000;
-const KEPT_MS = 10 * 60_000;
-
-/** The paces of receivers by their addresses, shared by all requests of this process. */
-const paces = new KeptValues<Pace>(MAX_KEPT, KEPT_MS);
 
 const check = (settings: WebhookTarget, context: ConnectorContext) => {
   const batchId = `check-${randomUUID()}`;

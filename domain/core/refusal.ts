@@ -1,7 +1,11 @@
 /** Refusals: the one way to reject what a caller asks for. */
 
+/** Marks a refusal as a wait that was planned, such as for a quota. Being a symbol, it is never sent. */
+export const PLANNED_WAIT = Symbol('planned wait');
+
 /** Optional members of an error body (reference: Errors, 2). */
 export type RefusalExtra = {
+  [PLANNED_WAIT]?: true;
   messages?: { element: string; severity: 'error'; message: string }[];
   errors?: string[];
   [member: string]: unknown;
