@@ -2,6 +2,7 @@ import { refuse } from '../domain/core/refusal.ts';
 import { airbyte } from './airbyte/airbyte.ts';
 import type { AnyConnector } from './core/contract.ts';
 import { httpFile } from './http-file/http-file.ts';
+import { hubspot } from './hubspot/hubspot.ts';
 import { postgres } from './postgres/postgres.ts';
 import { s3 } from './s3/s3.ts';
 import { singer } from './singer/singer.ts';
@@ -9,7 +10,7 @@ import { slack } from './slack/slack.ts';
 import { webhook } from './webhook/webhook.ts';
 
 /** All connectors, in the order of their list. Add a new one here. */
-export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, webhook, slack];
+export const connectors: AnyConnector[] = [postgres, httpFile, s3, singer, airbyte, hubspot, webhook, slack];
 
 /** Returns the connector of a stored connection, and refuses one that this version lacks. */
 export function connectorOf({ connector }: { connector: string }): AnyConnector {

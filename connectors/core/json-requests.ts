@@ -1,5 +1,6 @@
 /** Requests and answers in JSON. */
 import type { z } from 'zod';
+import { OUTSIDE_STATUSES } from '../../domain/core/outside-status.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
@@ -38,6 +39,13 @@ export async function postForAnswer(
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
+/** Refuses JSON over 4 MiB; who asks for pages may ask for smaller ones. */
+export class TooLargeAnswer extends Refusal {
+  constructor(host: string) {
+    super(OUTSIDE_STATUSES.source_unavailable, 'source_unavailable', `${host} answered with more than 4 MiB`);
+  }
+}
+
 /**
  * Returns an answer's JSON with the digits of its numbers (`parseExactJson`); undefined if it is empty or, by its
  * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB or broken JSON, and with `source_refused`
@@ -49,7 +57,7 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw sourceRefusal('source_unavailable', `${host} answered with more than 4 MiB`);
+    if (bytes > MAX_BYTES) throw new TooLargeAnswer(host);
     chunks.push(chunk);
   }
   if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return undefined;

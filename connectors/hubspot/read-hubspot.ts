@@ -1,0 +1,285 @@
+/** Reads HubSpot: all records of a kind, those that have changed since the last reading, or contacts' companies. */
+import { z } from 'zod';
+import { MINUTE_MS } from '../../domain/time/durations.ts';
+import { batcher } from '../core/batcher.ts';
+import type { Batch, ConnectorContext, Cursor, Reading, ReadItem } from '../core/contract.ts';
+import { TooLargeAnswer } from '../core/json-requests.ts';
+import { Hubspot, VERSION } from './hubspot-api.ts';
+import {
+  changedAt,
+  CONTACT_COMPANIES,
+  fieldsOf,
+  HubspotRecord,
+  ID,
+  type Kind,
+  kindOf,
+  MERGED,
+  objectsPath,
+  propertiesOf,
+  type Property,
+  recordReader,
+} from './hubspot-objects.ts';
+import type { HubspotSettings } from './hubspot-settings.ts';
+
+/** Maximum numbers of records in an answer (developers.hubspot.com: object APIs, search). */
+const LISTED = 100;
+const SEARCHED = 200;
+/** Maximum length of properties' names in an address: users saw 414 above 8,000 characters. */
+const MAX_QUERY = 7_000;
+
+const Page = z.object({
+  results: z.array(HubspotRecord),
+  paging: z.object({ next: z.object({ after: z.string() }).nullish() }).nullish(),
+  total: z.number().nullish(),
+});
+type Page = { records: HubspotRecord[]; after: string | null; total?: number };
+
+export function readHubspot(
+  settings: HubspotSettings,
+  reading: Reading,
+  context: ConnectorContext,
+): AsyncGenerator<Batch> {
+  const hubspot = new Hubspot(settings, context);
+  if (reading.stream === CONTACT_COMPANIES) return readAssociations(hubspot, reading.cursor);
+  return readObjects(hubspot, reading);
+}
+
+async function* readObjects(hubspot: Hubspot, { stream, mode, cursor, fields }: Reading): AsyncGenerator<Batch> {
+  const kind = await kindOf(hubspot, stream);
+  const properties = await propertiesOf(hubspot, kind);
+  const asked = fields && new Set([...fields, ID]);
+  const wanted = asked ? properties.filter(({ name }) => asked.has(name)) : properties;
+  const some = { kind, properties: wanted };
+  yield* mode === 'full' ? listAll(hubspot, some, cursor) : readChanges(hubspot, some, properties, cursor);
+}
+
+type Some = { kind: Kind; properties: readonly Property[] };
+
+/** The id after which a listing goes on; empty at its begin, null at its end. */
+const ListPosition = z.object({ after: z.string().nullable() }).catch({ after: '' });
+
+async function* listAll(hubspot: Hubspot, { kind, properties }: Some, cursor: Cursor | null): AsyncGenerator<Batch> {
+  const { add, passed, rest, setFields } = batcher(cursor);
+  const toItem = itemReader(properties);
+  yield* setFields(fieldsOf(properties));
+  for await (const { records, after } of listed(hubspot, kind, properties, ListPosition.parse(cursor))) {
+    for (const record of records) yield* add(...toItem(record));
+    passed({ after });
+  }
+  yield* rest();
+}
+
+/** A window of changes: from and to are ms; `last` is the last id that was read, `archived` where that list goes on. */
+const ChangePosition = z
+  .object({ from: z.number(), to: z.number().nullable(), last: z.string(), archived: z.string().nullable() })
+  .catch({ from: 0, to: null, last: '0', archived: null });
+type ChangePosition = z.output<typeof ChangePosition>;
+
+/**
+ * Reads the records that have changed within a window of time, in the order of their ids and each page from the last
+ * id: so search's limit of 10,000 records is never met, however many have the same time. The window after it begins
+ * before its end, since search finds changes late; what changes meanwhile leaves this window and is in the next.
+ */
+async function* readChanges(
+  hubspot: Hubspot,
+  { kind, properties }: Some,
+  known: readonly Property[],
+  cursor: Cursor | null,
+): AsyncGenerator<Batch> {
+  const { archived: isArchiveRead, lookback_minutes: minutes } = hubspot.settings;
+  const { add, passed, rest, setFields } = batcher(cursor);
+  const toItem = itemReader(properties);
+  const names = properties.map(({ name }) => name);
+  if (!names.includes(MERGED) && known.some(({ name }) => name === MERGED)) names.push(MERGED);
+  const position = ChangePosition.parse(cursor);
+  const window = { from: position.from, to: position.to ?? hubspot.clockMs };
+  yield* setFields(fieldsOf(properties));
+  let all: number | undefined;
+  if (position.archived === null) {
+    const found = searched(hubspot, kind, names, { ...window, last: position.last });
+    for await (const { records, total = 0 } of found) {
+      all ??= total;
+      for (const record of records) {
+        yield* add(...toItem(record));
+        for (const id of mergedInto(record)) yield* add({ kind: 'deleted', key: id }, id.length);
+      }
+      const last = records.at(-1)?.id ?? position.last;
+      passed({ ...window, last, archived: null }, all > 0 ? 1 - Math.max(0, total - records.length) / all : undefined);
+    }
+  }
+  if (isArchiveRead) {
+    const start = { after: position.archived ?? '' };
+    for await (const { records, after } of listed(hubspot, kind, properties, start, true)) {
+      for (const record of records) {
+        if (Date.parse(record.archivedAt ?? '') < window.from) continue;
+        const [{ record: customer }, bytes] = toItem(record);
+        yield* add({ kind: 'deleted', key: record.id, customer }, bytes);
+      }
+      if (after !== null) passed({ ...window, last: '', archived: after });
+    }
+  }
+  const from = Math.max(0, window.to - minutes * MINUTE_MS);
+  passed({ from, to: null, last: '0', archived: null } satisfies ChangePosition);
+  yield* rest();
+}
+
+const mergedInto = ({ properties: { [MERGED]: ids } }: HubspotRecord): string[] =>
+  (ids ?? '').split(';').filter((id) => id !== '');
+
+/** Returns the item of a record with its size. */
+function itemReader(properties: readonly Property[]) {
+  const toRecord = recordReader(properties);
+  return (found: HubspotRecord): [ReadItem & { kind: 'record' }, number] => {
+    const record = toRecord(found);
+    return [{ kind: 'record', record, key: found.id }, Buffer.byteLength(JSON.stringify(record))];
+  };
+}
+
+/** Lists the records of a kind in the order of their ids. Never follows the link to a next page: it may be of v3. */
+function listed(
+  hubspot: Hubspot,
+  kind: Kind,
+  properties: readonly Property[],
+  { after }: z.output<typeof ListPosition>,
+  archived = false,
+): AsyncGenerator<Page> {
+  const names = properties.map(({ name }) => name);
+  const isLong = encodeURIComponent(names.join(',')).length > MAX_QUERY;
+  const list = async (from: string, limit: number, some: readonly string[]): Promise<Page> => {
+    const query = {
+      limit: `${limit}`,
+      properties: some.join(','),
+      archived: `${archived}`,
+      ...(from && { after: from }),
+    };
+    const { results, paging } = await hubspot.read(Page, { path: objectsPath(kind), query });
+    return { records: results, after: paging?.next?.after ?? null };
+  };
+  return ahead(after, LISTED, async (from, limit) => {
+    if (!isLong) return list(from, limit, names);
+    const page = await list(from, limit, [ID]);
+    return { ...page, records: await withValues(hubspot, kind, names, page.records, archived) };
+  });
+}
+
+/** Reads the values of records, by a body that has room for all names; leaves out those that are gone meanwhile. */
+async function withValues(
+  hubspot: Hubspot,
+  kind: Kind,
+  properties: readonly string[],
+  records: readonly HubspotRecord[],
+  archived: boolean,
+): Promise<HubspotRecord[]> {
+  if (records.length === 0) return [];
+  const call = {
+    path: objectsPath(kind, '/batch/read'),
+    query: { archived: `${archived}` },
+    body: { inputs: records.map(({ id }) => ({ id })), properties },
+  };
+  const { results } = await hubspot.read(Page, call);
+  const found = new Map(results.map((record) => [record.id, record]));
+  return records.flatMap(({ id }) => found.get(id) ?? []);
+}
+
+function searched(
+  hubspot: Hubspot,
+  kind: Kind,
+  properties: readonly string[],
+  { from, to, last }: { from: number; to: number; last: string },
+): AsyncGenerator<Page> {
+  return ahead(last, SEARCHED, async (behind, limit) => {
+    const time = changedAt(kind);
+    const filters = [
+      { propertyName: time, operator: 'GTE', value: `${from}` },
+      { propertyName: time, operator: 'LT', value: `${to}` },
+      { propertyName: ID, operator: 'GT', value: behind },
+    ];
+    const sorts = [{ propertyName: ID, direction: 'ASCENDING' }];
+    const { results, paging, total } = await hubspot.read(Page, {
+      path: objectsPath(kind, '/search'),
+      body: { filterGroups: [{ filters }], sorts, properties, limit },
+      isSearch: true,
+    });
+    return { records: results, after: paging?.next ? (results.at(-1)?.id ?? null) : null, total: total ?? 0 };
+  });
+}
+
+/**
+ * Reads page after page, each while the one before it is worked on. A page that is too large is read anew as smaller
+ * ones.
+ */
+async function* ahead(
+  start: string | null,
+  most: number,
+  read: (from: string, limit: number) => Promise<Page>,
+): AsyncGenerator<Page> {
+  let limit = most;
+  const page = async (from: string): Promise<Page> => {
+    for (;;) {
+      try {
+        return await read(from, limit);
+      } catch (error) {
+        if (!(error instanceof TooLargeAnswer) || limit === 1) throw error;
+        limit = Math.ceil(limit / 2);
+      }
+    }
+  };
+  let coming = start === null ? null : page(start);
+  try {
+    while (coming !== null) {
+      const found: Page = await coming;
+      coming = found.after === null ? null : page(found.after);
+      coming?.catch(() => {}); // thrown where it is awaited
+      yield found;
+    }
+  } finally {
+    await coming?.catch(() => {});
+  }
+}
+
+const Associated = z.object({
+  results: z.array(
+    z.object({
+      from: z.object({ id: z.string() }),
+      to: z.array(
+        z.object({
+          toObjectId: z.union([z.string(), z.number()]),
+          associationTypes: z.array(z.object({ label: z.string().nullish() })),
+        }),
+      ),
+      paging: z.object({ next: z.object({ after: z.string() }).nullish() }).nullish(),
+    }),
+  ),
+});
+
+/** HubSpot's own label of a contact's first company. */
+const PRIMARY = 'Primary';
+
+/** Reads which companies contacts belong to: all of them each time, since nothing tells a change of an association. */
+async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): AsyncGenerator<Batch> {
+  const { add, passed, rest } = batcher(cursor);
+  const contacts = { name: 'contacts', path: 'contacts' };
+  const ids = [{ name: ID, type: 'number' }];
+  for await (const { records, after } of listed(hubspot, contacts, ids, ListPosition.parse(cursor))) {
+    let inputs: { id: string; after?: string }[] = records.map(({ id }) => ({ id }));
+    while (inputs.length > 0) {
+      const path = `/crm/associations/${VERSION}/contacts/companies/batch/read`;
+      const { results }: z.output<typeof Associated> = await hubspot.read(Associated, { path, body: { inputs } });
+      for (const { from, to } of results) {
+        for (const { toObjectId, associationTypes } of to) {
+          const labels = associationTypes.flatMap(({ label }) => label ?? []);
+          const record = {
+            contact_id: Number(from.id),
+            company_id: Number(toObjectId),
+            is_primary: labels.includes(PRIMARY),
+            labels: labels.filter((label) => label !== PRIMARY),
+          };
+          yield* add({ kind: 'record', record }, JSON.stringify(record).length);
+        }
+      }
+      inputs = results.flatMap(({ from: { id }, paging }) => (paging?.next ? { id, after: paging.next.after } : []));
+    }
+    passed({ after });
+  }
+  yield* rest();
+}
