@@ -10,7 +10,7 @@ import {
 } from '../../connectors/core/contract.ts';
 import { type NotedRequest, notedFetch } from '../../connectors/core/noted-fetch.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
-import { Refusal } from '../../domain/core/refusal.ts';
+import { PLANNED_WAIT, Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { fieldsUsed, type Mapping, sayNotRead, type SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { UNTOLD } from '../../domain/syncs/schema-change.ts';
@@ -245,32 +245,40 @@ async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: 
 /** Maximum size of a joined batch: two full batches of a source. */
 const MAX_BYTES = 2 * BATCH_BYTES;
 
-/** Joins small batches, so that they are written together. A batch that reports new fields begins the next one. */
+/**
+ * Joins small batches, so that they are written together. A batch that reports new fields begins the next one. What was
+ * read before a wait for a quota is written before it: reading it again would cost more of the quota.
+ */
 async function* joinBatches(
   batches: AsyncIterable<Batch>,
   mostValues: number,
   mapping: Mapping,
 ): AsyncGenerator<JoinedBatch> {
   let held: JoinedBatch | null = null;
-  for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
-    if (held && fields) {
+  try {
+    for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
+      if (held && fields) {
+        yield held;
+        held = null;
+      }
+      if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done, oddCursors };
+      else {
+        held = {
+          items: [...held.items, ...items],
+          bytes: held.bytes + bytes,
+          cursor,
+          fields: held.fields,
+          done,
+          oddCursors: held.oddCursors + oddCursors,
+        };
+      }
+      if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
       yield held;
       held = null;
     }
-    if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done, oddCursors };
-    else {
-      held = {
-        items: [...held.items, ...items],
-        bytes: held.bytes + bytes,
-        cursor,
-        fields: held.fields,
-        done,
-        oddCursors: held.oddCursors + oddCursors,
-      };
-    }
-    if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
-    yield held;
-    held = null;
+  } catch (error) {
+    if (held && error instanceof Refusal && error.extra[PLANNED_WAIT]) yield held;
+    throw error;
   }
   if (held) yield held;
 }

@@ -89,8 +89,8 @@ export const SyncRun = z
       ),
     internal_error: internalError,
     fault: z.string().nullable().describe('Why the run waits for its source or destination; null if it does not'),
-    tries: z.int().describe('Number of failed tries since the run last made progress'),
-    waits_until: instant.describe('When the run tries again'),
+    tries: z.int().describe('Number of failed tries since the run last made progress. A wait for a quota is none'),
+    waits_until: instant.describe('When the run tries again, or continues after a wait for a quota'),
     failure: z.object({ status: z.string(), message: z.string() }).nullable(),
     alert: z
       .enum(['failed', 'paused', 'recovered', 'records', 'held', 'fields'])

@@ -102,5 +102,6 @@ export function waitOf(run: RunStatus): string | null {
 
 function waiting({ fault, waits_until: until, tries }: RunStatus): string {
   const when = until === null ? '' : ` until ${new Date(until).toLocaleTimeString('en-GB')}`;
-  return `waiting${when}, after ${tries} ${tries === 1 ? 'try' : 'tries'}: ${printable(fault ?? '')}`;
+  const after = tries === 0 ? '' : `, after ${tries} ${tries === 1 ? 'try' : 'tries'}`; // 0: a wait for a quota
+  return `waiting${when}${after}: ${printable(fault ?? '')}`;
 }

@@ -1,6 +1,6 @@
 /** Retries of outside systems: which errors may pass, and how long to wait before each try. */
+import { PLANNED_WAIT, type Refusal } from '../core/refusal.ts';
 import { backOff, DAY_MS } from '../time/durations.ts';
-import type { Refusal } from '../core/refusal.ts';
 
 /**
  * First and longest wait for an outside system. The longest is the delay until Millrace notices that an outage has
@@ -42,17 +42,38 @@ export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'ext
   return mayPass ? Math.min(backOffMs, Math.max(patienceMs - failingForMs, FIRST_WAIT_MS)) : backOffMs;
 }
 
-/** State of failing work until its next try; `failingSince`: when the first of the `tries` failed. */
-export type NextTry = { tries: number; failingSince: Date; waitMs: number; waitsUntil: Date };
+/**
+ * State of waiting work until its next try; `failingSince`: when the first of the `tries` failed, later by the planned
+ * waits since; null: none has failed.
+ */
+export type NextTry = { tries: number; failingSince: Date | null; waitMs: number; waitsUntil: Date };
 
-/** Returns the try after one more failure; null if the work has failed for good. */
+/**
+ * Returns the try after one more failure or planned wait; null if the work has failed for good. A planned wait counts
+ * as no failure, and its time not as time of failing: any number of them may follow each other.
+ */
 export function nextTry(
   refusal: Pick<Refusal, 'status' | 'extra'>,
   before: { tries: number; failingSince: Date | null },
   { now, ...limits }: Pick<Trouble, 'patienceMs' | 'finalTries'> & { now: Date },
 ): NextTry | null {
+  if (refusal.extra[PLANNED_WAIT]) return afterPlannedWait(refusal, before, now);
   const tries = before.tries + 1;
   const failingSince = before.failingSince ?? now;
   const waitMs = waitBeforeRetry(refusal, { tries, failingForMs: now.getTime() - failingSince.getTime(), ...limits });
   return waitMs === null ? null : { tries, failingSince, waitMs, waitsUntil: new Date(now.getTime() + waitMs) };
+}
+
+function afterPlannedWait(
+  { extra: { retry_after: asked } }: Pick<Refusal, 'extra'>,
+  { tries, failingSince }: { tries: number; failingSince: Date | null },
+  now: Date,
+): NextTry {
+  const waitMs = Math.min(Math.max(Number(asked ?? 0) * 1_000, FIRST_WAIT_MS), MAX_ASKED_MS);
+  return {
+    tries,
+    failingSince: failingSince && new Date(failingSince.getTime() + waitMs),
+    waitMs,
+    waitsUntil: new Date(now.getTime() + waitMs),
+  };
 }

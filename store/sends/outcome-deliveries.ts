@@ -142,7 +142,7 @@ export async function updateOutcomesFailed(
     failure,
   }: {
     tries: number;
-    failingSince: Date;
+    failingSince: Date | null;
     waitMs: number;
     failure: string;
   },

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
-import { waitBeforeRetry } from '../../../domain/jobs/patience.ts';
+import { describe, expect, it } from 'vitest';
+import { PLANNED_WAIT } from '../../../domain/core/refusal.ts';
+import { nextTry, waitBeforeRetry } from '../../../domain/jobs/patience.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -59,4 +60,47 @@ it('an error that somebody has to mend is not waited for, but by those who say h
     2_000,
     null,
   ]);
+});
+
+describe('the next try', () => {
+  const now = new Date('2026-11-27T10:00:00Z');
+  const minutes = (n: number) => new Date(now.getTime() + n * 60_000);
+  const planned = (seconds: number) => ({
+    status: 'source_unavailable',
+    extra: { retry_after: seconds, [PLANNED_WAIT]: true as const },
+  });
+  const none = { tries: 0, failingSince: null };
+  const limits = { now, patienceMs: HOUR_MS };
+
+  it.each([
+    ['a first failure counts, from now', { status: 'source_unavailable', extra: {} }, none, [1, minutes(0), 1]],
+    ['a planned wait is none', planned(1_800), none, [0, null, 1_800]],
+    ['a planned wait may be longer than the patience', planned(36_000), none, [0, null, 36_000]],
+    ['a planned wait is at most a day', planned(200_000), none, [0, null, 86_400]],
+    ['a planned wait is at least a second', planned(0), none, [0, null, 1]],
+    [
+      'a planned wait takes none of the patience with earlier failures',
+      planned(7_200),
+      { tries: 7, failingSince: minutes(-59) },
+      [7, minutes(61), 7_200],
+    ],
+    [
+      'a planned wait follows also if the patience is over',
+      planned(60),
+      { tries: 30, failingSince: minutes(-61) },
+      [30, minutes(-60), 60],
+    ],
+  ] as const)('%s', (_, refusal, before, [tries, failingSince, waitS]) => {
+    expect(nextTry(refusal, before, limits)).toEqual({
+      tries,
+      failingSince,
+      waitMs: waitS * 1_000,
+      waitsUntil: new Date(now.getTime() + waitS * 1_000),
+    });
+  });
+
+  it('is none once a failure has lasted as long as was promised', () => {
+    const failing = { tries: 5, failingSince: minutes(-60) };
+    expect(nextTry({ status: 'source_unavailable', extra: {} }, failing, limits)).toBeNull();
+  });
 });

@@ -202,10 +202,19 @@ function RunState({ run }: { run: SyncRun }) {
         </p>
       )}
       {fault !== null && ended_at === null && (
-        <p className="note warn" role="status">
+        <p className={tries === 0 ? 'note info' : 'note warn'} role="status">
           <Icon name="clock" />
           <span>
-            {fault} Tried {countText(tries)} times, again <When at={waits_until} />.
+            {fault}{' '}
+            {tries === 0 ? (
+              <>
+                The run continues <When at={waits_until} />.
+              </>
+            ) : (
+              <>
+                Tried {countText(tries)} times, again <When at={waits_until} />.
+              </>
+            )}
           </span>
         </p>
       )}
