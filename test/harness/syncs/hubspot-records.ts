@@ -213,10 +213,14 @@ export class HubSpotRecords {
     type.unique.delete(name);
   }
 
-  /** Returns the record with this value of a unique property, an address of a contact or an id. */
+  /**
+   * Returns the record with this value of a unique property, an address of a contact or an id. The ids of merged
+   * records still find the one that is left.
+   */
   find(type: ObjectType, property: string | undefined, value: string): StoredRecord | undefined {
     const id = property === undefined ? value : type.unique.get(property)?.get(uniqueKey(property, value));
-    const record = id === undefined ? undefined : type.records.get(id);
+    let record = id === undefined ? undefined : type.records.get(id);
+    while (record?.mergedInto !== undefined) record = type.records.get(record.mergedInto);
     return record && isLive(record) ? record : undefined;
   }
 
@@ -236,7 +240,7 @@ export class HubSpotRecords {
     }
     record.properties[type.modified] = stamp;
     Object.assign(record, { updatedAt: stamp, modified: at, archived: false });
-    delete record.archivedAt;
+    if (record.archivedAt !== undefined) delete record.archivedAt;
     type.records.set(record.id, record);
     this.#index(type, record);
     type.sorted = null;
@@ -258,25 +262,35 @@ export class HubSpotRecords {
     type.sorted = null;
   }
 
-  /** Merges one record into another; the other's values go first. Returns the one that is left. */
-  merge(type: ObjectType, winnerId: string, loserId: string): StoredRecord {
+  /**
+   * Merges two records into a new one, as HubSpot does since 2025, and returns it; the winner's values go first.
+   * `keepsId`: into the winner, as before.
+   */
+  merge(type: ObjectType, winnerId: string, loserId: string, keepsId: boolean): StoredRecord {
     const [winner, loser] = [winnerId, loserId].map((id) => this.find(type, undefined, id));
-    if (!winner || !loser) throw new Error('merge takes two records that are there');
-    this.#unindex(type, loser);
-    loser.mergedInto = winner.id;
-    const { properties } = winner;
-    const values = Object.entries(loser.properties).filter(([name]) => properties[name] === undefined);
-    const joined = (...parts: (string | undefined)[]) => parts.filter((part) => part !== undefined).join(';');
-    const emails = joined(properties['hs_additional_emails'], loser.properties['email']);
-    return this.save(type, winner.id, {
-      ...Object.fromEntries(values),
-      hs_merged_object_ids: joined(
-        properties['hs_merged_object_ids'],
-        loser.id,
-        loser.properties['hs_merged_object_ids'],
-      ),
-      ...(emails !== '' && properties['email'] !== undefined ? { hs_additional_emails: emails } : {}),
+    if (!winner || !loser || winner === loser) throw new Error('merge takes two records that are there');
+    const ended = keepsId ? [loser] : [winner, loser];
+    const id = keepsId ? winner.id : String(this.#nextId);
+    for (const record of ended) {
+      this.#unindex(type, record);
+      record.mergedInto = id;
+    }
+    const joined = (name: string, ...more: (string | undefined)[]) =>
+      [winner.properties[name], ...more, loser.properties[name]].filter((part) => part !== undefined).join(';');
+    const hasTwoAddresses = winner.properties['email'] !== undefined && loser.properties['email'] !== undefined;
+    if (type.name === 'contacts') this.#mergeAssociations(winner.id, loser.id, id);
+    return this.save(type, keepsId ? id : undefined, {
+      ...loser.properties,
+      ...winner.properties,
+      hs_object_id: id,
+      hs_merged_object_ids: joined('hs_merged_object_ids', ...ended.map((record) => record.id)),
+      ...(hasTwoAddresses ? { hs_additional_emails: joined('hs_additional_emails', loser.properties['email']) } : {}),
     });
+  }
+
+  #mergeAssociations(winnerId: string, loserId: string, id: string): void {
+    const companies = [winnerId, loserId].flatMap((contactId) => this.companiesOf.get(contactId) ?? []);
+    if (companies.length > 0) this.companiesOf.set(id, [...new Set(companies)]);
   }
 
   associate(contactId: string, companyId: string): void {
@@ -334,8 +348,10 @@ export function uniqueValues(type: ObjectType, properties: Record<string, string
     if (value !== undefined && value !== '') found.push([name, value]);
   }
   if (type.name !== 'contacts') return found;
-  const addresses = [properties['email'], ...(properties['hs_additional_emails'] ?? '').split(';')];
-  return [...found, ...addresses.flatMap((value): [string, string][] => (value ? [['email', value]] : []))];
+  const { email, hs_additional_emails: more } = properties;
+  if (email) found.push(['email', email]);
+  if (more) found.push(...more.split(';').map((value): [string, string] => ['email', value]));
+  return found;
 }
 
 /** Returns the names of properties that an answer has: those asked for that exist, and HubSpot's own. */

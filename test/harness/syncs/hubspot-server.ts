@@ -57,7 +57,11 @@ export type HubSpotServer = {
   archive(type: string, id: string): void;
   /** As by a GDPR request: nothing is left. */
   erase(type: string, id: string): void;
-  merge(type: string, winner: string, loser: string): void;
+  /**
+   * Returns the id of the record that is left: a new one (HubSpot's changelog, "Updated merge functionality for contacts
+   * and companies"), or with `keepsId` the winner. Calls with the ended ids reach it; lists and search have it alone.
+   */
+  merge(type: string, winner: string, loser: string, options?: { keepsId?: boolean }): string;
   associate(contactId: string, companyId: string): void;
   property(type: string, definition: HubSpotProperty): void;
   removeProperty(type: string, name: string): void;
@@ -105,6 +109,7 @@ export async function hubspotServer(settings: HubSpotSettings = {}): Promise<Hub
     if (replacement) {
       replacement.left -= 1;
       replacement.answer(request, response);
+      if (response.headersSent) call.status = response.statusCode;
       return;
     }
     const { status, json, headers = {} } = answered(api, call, request);
@@ -165,9 +170,8 @@ function recordMethods(records: HubSpotRecords, now: () => number): RecordMethod
     putMany: (name, rows, at = now()) => Array.from(rows, (row) => save(name, row, undefined, at)),
     archive: (name, id) => records.archive(records.type(name), id),
     erase: (name, id) => records.erase(records.type(name), id),
-    merge(name, winner, loser) {
-      records.merge(records.type(name), winner, loser);
-    },
+    merge: (name, winner, loser, { keepsId = false } = {}) =>
+      records.merge(records.type(name), winner, loser, keepsId).id,
     associate: (contactId, companyId) => records.associate(contactId, companyId),
     property: (name, definition) => records.define(records.type(name), definition),
     removeProperty: (name, property) => records.undefine(records.type(name), property),
@@ -343,10 +347,11 @@ function readAssociations({ records, scopes }: Api, names: (string | undefined)[
   checkScope(scopes, 'crm.objects.contacts.read', 'crm.objects.companies.read');
   const { inputs = [] } = (body ?? {}) as { inputs?: { id: string; after?: string }[] };
   if (inputs.length > 100) throw invalid('inputs must have at most 100 items');
-  const isThere = (type: ObjectType, id: string) => records.find(type, undefined, id) !== undefined;
   const [results, errors]: [object[], Parameters<typeof written>[2][number][]] = [[], []];
   for (const { id, after } of inputs) {
-    const companies = isThere(from!, id) ? (records.companiesOf.get(id) ?? []).filter((one) => isThere(to!, one)) : [];
+    const contact = records.find(from!, undefined, id);
+    const all = contact ? (records.companiesOf.get(contact.id) ?? []) : [];
+    const companies = [...new Set(all.flatMap((one) => records.find(to!, undefined, one)?.id ?? []))];
     const start = Number(after ?? 0);
     const end = start + ASSOCIATIONS;
     if (companies.length === 0) {
