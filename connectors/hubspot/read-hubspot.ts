@@ -75,6 +75,9 @@ const ChangePosition = z
   .catch({ from: 0, to: null, last: '0', archived: null });
 type ChangePosition = z.output<typeof ChangePosition>;
 
+/** Unit of the server's clock: a window ends with the second in which it began, and the next one has that second, too. */
+const CLOCK_MS = 1_000;
+
 /**
  * Reads the records that have changed within a window of time, in the order of their ids and each page from the last
  * id: so search's limit of 10,000 records is never met, however many have the same time. The window after it begins
@@ -92,7 +95,7 @@ async function* readChanges(
   const names = properties.map(({ name }) => name);
   if (!names.includes(MERGED) && known.some(({ name }) => name === MERGED)) names.push(MERGED);
   const position = ChangePosition.parse(cursor);
-  const window = { from: position.from, to: position.to ?? hubspot.clockMs };
+  const window = { from: position.from, to: position.to ?? hubspot.clockMs + CLOCK_MS };
   yield* setFields(fieldsOf(properties));
   let all: number | undefined;
   if (position.archived === null) {
@@ -118,7 +121,7 @@ async function* readChanges(
       if (after !== null) passed({ ...window, last: '', archived: after });
     }
   }
-  const from = Math.max(0, window.to - minutes * MINUTE_MS);
+  const from = Math.max(0, window.to - CLOCK_MS - minutes * MINUTE_MS);
   passed({ from, to: null, last: '0', archived: null } satisfies ChangePosition);
   yield* rest();
 }

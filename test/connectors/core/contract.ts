@@ -55,7 +55,7 @@ export type PreparedSource = {
 type Without = 'malformed records' | 'throttling' | 'progress' | 'deletions';
 
 /** Sources whose cursor is no value of a field, or is kept by the program behind them. */
-const OWN_CURSORS = ['airbyte', 'http-file', 's3', 'singer'];
+const OWN_CURSORS = ['airbyte', 'hubspot', 'http-file', 's3', 'singer'];
 
 /** What every source has to pass. `prepare` makes one with `records` in it. */
 export function sourceContract(

@@ -118,7 +118,12 @@ export async function hubspotServer(settings: HubSpotSettings = {}): Promise<Hub
     const type = isHtml ? 'text/html' : 'application/json;charset=utf-8';
     call.status = status;
     response
-      .writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers })
+      .writeHead(status, {
+        'content-type': type,
+        'content-length': Buffer.byteLength(body),
+        date: new Date(now()).toUTCString(),
+        ...headers,
+      })
       .end(body);
   };
   const listener = (request: IncomingMessage, response: ServerResponse) => {
