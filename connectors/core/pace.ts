@@ -73,7 +73,7 @@ export function paceOf(address: string): Pace {
 }
 
 /**
- * At most so many calls begin in any window of so many ms; calls wait for their turn in order. One per account and
+ * Lets at most `calls` calls begin in any window of `windowMs`, in the order in which they ask. One per account and
  * process. Calls may arrive closer together than they begin: take a window a little longer than the vendor's.
  */
 export class CallWindow {

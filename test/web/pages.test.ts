@@ -300,6 +300,25 @@ describe.skipIf(browser.open === null)('each page', () => {
     }
   });
 
+  test('of a run says until when it waits for a quota, which is no retry', async () => {
+    const { own, tab } = await openSample();
+    const fault = 'api.example.com has counted 81 of the 100 calls of its quota.';
+    const note = tab.page.getByRole('status').filter({ hasText: fault });
+    const waits = `UPDATE sync_runs SET state = 'running', fault = $2, tries = $3, waits_until = now() + interval '2 hours'
+      WHERE identifier = $1`;
+    for (const [tries, text, other] of [
+      [0, 'The run continues', 'Tried'],
+      [2, 'Tried 2 times, again', 'continues'],
+    ] as const) {
+      await store.db.query(waits, [own.sync.waitingRunId, fault, tries]);
+      await show(tab, addressOf('/syncs/$id/runs/$run', own));
+      expect(await note.textContent()).toContain(text);
+      expect(await note.textContent()).not.toContain(other);
+      expect(await violationsOf(tab.page)).toEqual([]);
+    }
+    expect(tab.faults).toEqual([]);
+  });
+
   test('shows news by itself, keeps what it has while asking fails, and looks no second time', async () => {
     const { own, tab } = await openSample();
     const { page, faults } = tab;

@@ -1,7 +1,4 @@
-/**
- * A connector for tests, whose source has a quota of calls. Importing this file adds it to the catalog: a worker does so
- * by `--import`.
- */
+/** A connector for tests whose source has a quota of calls. The catalog has it once this file is imported. */
 import { z } from 'zod';
 import { connectors } from '../../../connectors/catalog.ts';
 import { batcher } from '../../../connectors/core/batcher.ts';
