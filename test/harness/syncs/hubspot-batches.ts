@@ -46,7 +46,7 @@ function read<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 type Input = { properties: Record<string, string>; objectWriteTraceId?: string | undefined };
-/** An input with the record it means, and what it sets; `values` null: it fails by itself. */
+/** An input with the record it means, if there is one, and the values to write. */
 type Planned = { input: Input; record: StoredRecord | undefined; values: Record<string, string> };
 type Failed = { input: Input; refusal: HubSpotRefusal };
 
