@@ -12,6 +12,7 @@ import { programEnv } from '../harness/core/program-env.ts';
 import { shellBlocks } from '../harness/core/shell-blocks.ts';
 import { waitFor } from '../harness/core/wait.ts';
 import { foreignPostgres } from '../harness/syncs/foreign-postgres.ts';
+import { hubspotServer } from '../harness/syncs/hubspot-server.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** A page uses what the ones before it have made; erasing people comes last. */
@@ -22,6 +23,7 @@ const PAGES = [
   'docs/feed.md',
   'docs/connectors.md',
   'docs/syncs.md',
+  'docs/hubspot.md',
   'docs/apps.md',
   'docs/tracking.md',
   'docs/reading.md',
@@ -132,15 +134,18 @@ it('every command block of README and docs works as copied, in order', async () 
     ALTER TABLE "${settings.schema.replaceAll('"', '""')}".customers OWNER TO ${role};
     INSERT INTO "${settings.schema.replaceAll('"', '""')}".customers
       VALUES ('carol@example.com', 'gold', '29/02/1980', NULL, now() - interval '1 day')`);
+  const hubspot = await hubspotServer();
+  hubspot.put('contacts', { email: 'grace@example.com', firstname: 'Grace', lifecyclestage: 'lead' });
   await started(folder, port);
-  /** What a reader puts in, too: where their service runs, and how their database is reached. */
+  /** What a reader puts in, too: where their service runs, and how their database and their CRM are reached. */
   const own = (code: string) =>
     code
       .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
       .replace(
         '{ "host": "db.example.com", "database": "shop", "user": "reader", "password": "…" }',
         JSON.stringify(settings),
-      );
+      )
+      .replace('{ "access_token": "pat-eu1-…" }', JSON.stringify({ access_token: hubspot.key, address: hubspot.url }));
   const shell = new Shell(folder, `http://127.0.0.1:${port}`);
   for (const page of PAGES) {
     for (const block of await shellBlocks(page)) {
