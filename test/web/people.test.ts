@@ -100,9 +100,12 @@ async function newLooks(): Promise<string[]> {
 }
 let seen = 0;
 
-async function opened(path: string, more: Parameters<typeof makePerson>[2] = {}): Promise<Tab> {
+async function opened(
+  path: string,
+  { clock = false, ...more }: Parameters<typeof makePerson>[2] & { clock?: boolean } = {},
+): Promise<Tab> {
   const { email } = await makePerson(store, world, more);
-  const tab = await browser.open!();
+  const tab = await browser.open!({ clock });
   await logIn(tab, email, `/console${path}`);
   await newLooks();
   return tab;
@@ -201,9 +204,8 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
   });
 
   test('a link to a person looks after a press, and a request begins with the id', async () => {
-    const tab = await opened(`/people?until=20266-11-05${fragmentOf('user_id', ANNE)}`);
+    const tab = await opened(`/people?until=20266-11-05${fragmentOf('user_id', ANNE)}`, { clock: true });
     const { page } = tab;
-    await page.clock.install();
     const show = page.getByRole('button', { name: 'Show this person' });
     await show.waitFor();
     expect(await newLooks()).toEqual([]);

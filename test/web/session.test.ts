@@ -4,7 +4,15 @@ import { insertMembership } from '../../store/accounts/users.ts';
 import { httpSource } from '../harness/core/http-source.ts';
 import { waitFor } from '../harness/core/wait.ts';
 import { makeWorld } from '../harness/core/world.ts';
-import { builtConsole, isTooWide, logIn, makePerson, useBrowser, violationsOf } from '../harness/console/console.ts';
+import {
+  builtConsole,
+  isTooWide,
+  logIn,
+  logInByForm,
+  makePerson,
+  useBrowser,
+  violationsOf,
+} from '../harness/console/console.ts';
 import { testServer } from '../server/http/test-server.ts';
 import { useServer } from '../server/http/use-server.ts';
 
@@ -29,7 +37,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     const tab = await open();
     await tab.page.goto('/console/me');
     expect(await violationsOf(tab.page)).toEqual([]);
-    await logIn(tab, email, '/console/me');
+    await logInByForm(tab, email, '/console/me');
     await tab.page.getByRole('heading', { name: 'You', exact: true }).waitFor();
     const other = await open({ context: tab.context });
     await other.page.goto('/console/');
@@ -46,8 +54,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
 
   test('stays open if its end is refused, and says which request, and when to try again', async () => {
     const { email } = await makePerson(store, world);
-    const tab = await open();
-    await tab.page.clock.install();
+    const tab = await open({ clock: true });
     await logIn(tab, email);
     await tab.page.route('**/api/session', (route) =>
       route.request().method() === 'DELETE'
@@ -74,8 +81,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
 
   test('says for how long a call waits, second by second, and whose fault it is if it fails', async () => {
     const { email } = await makePerson(store, world);
-    const tab = await open();
-    await tab.page.clock.install();
+    const tab = await open({ clock: true });
     await logIn(tab, email);
     const answers: [number, string, string, string?][] = [
       [429, 'too_many_requests', 'Too many calls', '20'],
@@ -110,8 +116,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
 
   test('warns two minutes before it ends for want of use, is extended by one key, and ends in all tabs', async () => {
     const { email, id } = await makePerson(store, world);
-    const tab = await open();
-    await tab.page.clock.install();
+    const tab = await open({ clock: true });
     await logIn(tab, email);
     const other = await open({ context: tab.context });
     await other.page.goto('/console/imports');
@@ -160,7 +165,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
 
   test('outlives a wrong password and a wrong clock', async () => {
     const { email } = await makePerson(store, world);
-    const tab = await open();
+    const tab = await open({ clock: true });
     await tab.page.clock.install({ time: Date.now() + 3_600_000 });
     await logIn(tab, email, '/console/me');
     expect(await tab.page.getByRole('dialog').count()).toBe(0);
@@ -179,7 +184,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
     await tab.page.getByLabel('Name', { exact: true }).fill('Of the first person');
     await store.db.query('DELETE FROM tokens WHERE user_id = $1', [one.id]);
     const other = await open({ context: tab.context });
-    await logIn(other, two.email, '/console/me');
+    await logInByForm(other, two.email, '/console/me');
     await tab.page.getByRole('button', { name: two.email }).waitFor();
     expect(await tab.page.getByLabel('Name', { exact: true }).inputValue()).toBe('');
   });
@@ -234,8 +239,7 @@ describe.skipIf(browser.open === null)('a session in a browser', () => {
 
   test('goes on in an open tab after a new build by one reload, and by no second one', async () => {
     const { email } = await makePerson(store, world);
-    const tab = await open();
-    await tab.page.clock.install();
+    const tab = await open({ clock: true });
     await logIn(tab, email);
     let loads = 0;
     tab.page.on('framenavigated', (frame) => {

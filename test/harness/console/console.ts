@@ -25,45 +25,72 @@ export async function builtConsole(): Promise<ConsoleFiles> {
 }
 
 /** A browser of this test file's own; null on a machine without one, which is a failure in CI. */
-export function useBrowser(): { open: ((options?: ContextOptions) => Promise<Tab>) | null; at: (url: string) => void } {
+export function useBrowser(): { open: ((options?: TabOptions) => Promise<Tab>) | null; at: (url: string) => void } {
   const path = needChromium();
+  const tabs: KeptTabs = new Map();
   let browser: Browser;
   let base = '';
   beforeAll(async () => {
     if (path === null) return;
-    browser = await chromium.launch({
-      executablePath: path,
-      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-    });
+    browser = await chromium.launch({ executablePath: path, args: BROWSER_ARGS });
     onFileEnd(() => browser.close());
   });
   return {
-    open: path === null ? null : (options) => openTab(browser, base, options),
+    open:
+      path === null
+        ? null
+        : ({ context, ...options } = {}) => (context ? openBeside(context) : openTab(browser, base, tabs, options)),
     at: (url) => {
       base = url;
     },
   };
 }
 
-type ContextOptions = { width?: number; scheme?: 'light' | 'dark'; context?: BrowserContext };
+/** One renderer serves all tabs: by default Chromium also starts one ahead for the next tab, mostly for nothing. */
+const BROWSER_ARGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--renderer-process-limit=1'];
+
+/** `context` is that of another tab, beside which this one opens. `clock` makes the tab's time the test's to move. */
+type TabOptions = { width?: number; scheme?: 'light' | 'dark'; clock?: boolean; context?: BrowserContext };
 
 /** A tab, and everything that it did wrong: violations of the policy, errors, refusals for want of a right. */
 export type Tab = { page: Page; faults: string[]; context: BrowserContext };
 
+/** A file's tabs by their time, the browser's or the test's: a tab costs three times as much as what it loads. */
+type KeptTabs = Map<boolean, Page>;
+
+/** Opens a tab without a session, as if in a new browser: the file's earlier tabs are closed, or become this one. */
 async function openTab(
   browser: Browser,
   baseURL: string,
-  { width = 1280, scheme = 'light', context }: ContextOptions = {},
+  tabs: KeptTabs,
+  { width = 1280, scheme = 'light', clock = false }: Omit<TabOptions, 'context'>,
 ): Promise<Tab> {
-  const within =
-    context ??
-    (await browser.newContext({
-      baseURL,
-      viewport: { width, height: 900 },
-      colorScheme: scheme,
-      reducedMotion: 'reduce',
-    }));
-  const page = await within.newPage();
+  const page = tabs.get(clock) ?? (await newTab(browser, baseURL));
+  tabs.set(clock, page);
+  const context = page.context();
+  for (const other of context.pages()) if (other !== page) await other.close();
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  for (const event of ['pageerror', 'console', 'response', 'request', 'framenavigated'])
+    await page.removeAllListeners(event, { behavior: 'ignoreErrors' });
+  // A page of the server's that runs nothing: an address that differs by its fragment alone would load nothing anew.
+  await page.goto('/health/live');
+  await context.clearCookies();
+  await page.setViewportSize({ width, height: 900 });
+  await page.emulateMedia({ colorScheme: scheme });
+  if (clock) await page.clock.install({ time: Date.now() });
+  return watched(page);
+}
+
+async function newTab(browser: Browser, baseURL: string): Promise<Page> {
+  const context = await browser.newContext({ baseURL, reducedMotion: 'reduce' });
+  return context.newPage();
+}
+
+async function openBeside(context: BrowserContext): Promise<Tab> {
+  return watched(await context.newPage());
+}
+
+function watched(page: Page): Tab {
   page.setDefaultTimeout(60_000);
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
@@ -76,7 +103,7 @@ async function openTab(
     if (reply.status() === 403 || (reply.status() === 404 && reply.url().includes('/assets/')))
       faults.push(`${reply.status()} ${reply.url()}`);
   });
-  return { page, faults, context: within };
+  return { page, faults, context: page.context() };
 }
 
 /** Types the settings of a connection to a Postgres without TLS into its form, but for the password. */
@@ -98,6 +125,8 @@ export async function fillConnection(
   await page.getByLabel('TLS (optional)', { exact: true }).selectOption('off');
 }
 
+let passwordHash: Promise<string> | undefined;
+
 /** A person of the world's entity who can log in. */
 export async function makePerson(
   { db }: TestStore,
@@ -112,18 +141,33 @@ export async function makePerson(
     email?: string;
   } = {},
 ): Promise<{ email: string; id: number }> {
-  const passwordHash = await hashPassword(PASSWORD);
-  const user = await insertUser(db, { email, passwordHash, preferedEntityId: entity.id });
+  passwordHash ??= hashPassword(PASSWORD);
+  const user = await insertUser(db, { email, passwordHash: await passwordHash, preferedEntityId: entity.id });
   await insertMembership(db, { userId: user.id, entityId: entity.id, rights: [...rights], admin });
   return { email, id: user.id };
 }
 
-/** Logs in as a person does, at the page that `path` asks for. */
+/** Opens the page that `path` asks for in a session that was begun by the call of the form, without the form. */
 export async function logIn({ page }: Tab, email: string, path = '/console/'): Promise<void> {
+  const reply = await page.request.post('/api/session', {
+    headers: { 'sec-fetch-site': 'same-origin', 'x-millrace-console': '1' },
+    data: { email, password: PASSWORD },
+  });
+  expect(reply.status()).toBe(200);
+  await page.goto(path);
+  await pageOfSession(page);
+}
+
+/** Logs in as a person does, at the page that `path` asks for. */
+export async function logInByForm({ page }: Tab, email: string, path: string): Promise<void> {
   await page.goto(path);
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Log in' }).click();
+  await pageOfSession(page);
+}
+
+async function pageOfSession(page: Page): Promise<void> {
   await page
     .getByRole('navigation', { name: 'Path' })
     .or(page.getByRole('heading', { level: 1 }))
@@ -136,16 +180,26 @@ export async function logIn({ page }: Tab, email: string, path = '/console/'): P
 export async function violationsOf(page: Page): Promise<string[]> {
   // The page's policy forbids scripts of others; the debugger's own are not bound by it.
   const session = await page.context().newCDPSession(page);
-  await session.send('Runtime.evaluate', { expression: axe.source });
-  const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
-    expression: `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then(({ violations }) =>
-      JSON.stringify(violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', '))))`,
-    awaitPromise: true,
-    returnByValue: true,
-  });
-  if (exceptionDetails) throw new Error(exceptionDetails.text);
-  return JSON.parse(result.value as string) as string[];
+  try {
+    const run = () => session.send('Runtime.evaluate', { expression: AXE, awaitPromise: true, returnByValue: true });
+    let { result, exceptionDetails } = await run();
+    if (result.value === null) {
+      await session.send('Runtime.evaluate', { expression: axe.source });
+      ({ result, exceptionDetails } = await run());
+    }
+    if (exceptionDetails) throw new Error(exceptionDetails.text);
+    return JSON.parse(result.value as string) as string[];
+  } finally {
+    await session.detach();
+  }
 }
+
+/** Runs axe in a page; null if the page does not have it yet. */
+const AXE = `globalThis.axe?.run({
+    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+    resultTypes: ['violations'],
+  }).then(({ violations }) =>
+    JSON.stringify(violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', ')))) ?? null`;
 
 /** Names of the tables that are wider than their panel: their last columns must be scrolled to. */
 export function cutTables(page: Page): Promise<string[]> {
