@@ -26,6 +26,8 @@ export type Call = {
   isSearch?: boolean;
   takes?: readonly number[];
   onSending?: (() => void) | undefined;
+  /** Ends the call; by default the context's. */
+  signal?: AbortSignal;
 };
 
 /** Members of an error; all of them may be missing, and its texts may quote values, so only codes and names are read. */
@@ -132,13 +134,14 @@ export class Hubspot {
 
   /** Calls, and returns an answer of 2xx or of a status in `takes`. Waits for its turn, and shortly if HubSpot asks. */
   async send(call: Call): Promise<GuardedAnswer> {
-    return this.#account.pace.send(() => this.#sendOnce(call), this.#context.signal);
+    const signal = call.signal ?? this.#context.signal;
+    return this.#account.pace.send(() => this.#sendOnce(call, signal), signal);
   }
 
-  async #sendOnce(call: Call): Promise<GuardedAnswer> {
+  async #sendOnce(call: Call, signal: AbortSignal): Promise<GuardedAnswer> {
     const { path, query, body, takes = [], onSending } = call;
     const { address, daily_share: share } = this.#settings;
-    const { signal, fetch } = this.#context;
+    const { fetch } = this.#context;
     const url = new URL(path, address);
     url.search = `${new URLSearchParams(query)}`;
     const advice = 'check the address and access_token';

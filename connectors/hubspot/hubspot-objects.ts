@@ -108,15 +108,24 @@ export async function listStreams(hubspot: Hubspot, { log }: ConnectorContext): 
 const sayLeftOut = ({ name }: Kind, missing: string[]) =>
   `${name} are left out: the credentials lack ${missing.join(', ')}`;
 
-/** Refuses credentials that lack scopes, and names all of these. */
-export async function checkScopes(hubspot: Hubspot): Promise<void> {
-  const lacking = (await findKinds(hubspot)).filter((found) => 'missing' in found);
-  const missing = [...new Set(lacking.filter(({ kind }) => kind.path !== '').flatMap((found) => found.missing))];
+/** Refuses credentials that lack scopes, and names all of these; `isWriting`: also those for writing. */
+export async function checkScopes(hubspot: Hubspot, isWriting = false): Promise<void> {
+  const found = (await findKinds(hubspot)).filter(({ kind }) => kind.path !== '');
+  const written = isWriting ? await Promise.all(found.map(({ kind }) => missingToWrite(hubspot, kind))) : [];
+  const lacking = [...found.flatMap((each) => ('missing' in each ? each.missing : [])), ...written.flat()];
+  const missing = [...new Set(lacking)];
   if (missing.length === 0) return;
   const message =
     `access_token lacks the scopes ${missing.join(', ')}: add them to the Service Key or the app; ` +
-    'what they do not concern can be read without them';
+    `what they do not concern can be ${isWriting ? 'written' : 'read'} without them`;
   throw sourceRefusal('source_refused', message, { missing_scopes: missing });
+}
+
+/** Returns the scopes that a call without records, which changes nothing, asks for. */
+async function missingToWrite(hubspot: Hubspot, kind: Kind): Promise<string[]> {
+  const call = { path: objectsPath(kind, '/batch/update'), body: { inputs: [] }, takes: [400] };
+  const sent = await orScopes(async () => (await hubspot.send(call), []));
+  return Array.isArray(sent) ? [] : sent.missing;
 }
 
 const associations: Stream = {
@@ -140,7 +149,7 @@ export function fieldsOf(properties: readonly Property[]): Field[] {
     name: property.name,
     type: property.name === ID ? 'integer' : typeOf(property),
     nullable: property.name !== ID,
-    ...(isReadOnly(property) ? { takes_values: 'never' as const } : {}),
+    ...(isReadOnly(property) ? { takes_values: property.name === ID ? ('as_key' as const) : ('never' as const) } : {}),
   }));
 }
 

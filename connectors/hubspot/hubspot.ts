@@ -1,14 +1,17 @@
 /** Connector that reads from and writes to HubSpot: contacts, companies, custom objects and contacts' companies. */
 import { connector, type ConnectorContext } from '../core/contract.ts';
 import { checkRotation, Hubspot } from './hubspot-api.ts';
-import { checkScopes, listStreams } from './hubspot-objects.ts';
+import { checkScopes, CONTACT_COMPANIES, listStreams } from './hubspot-objects.ts';
 import { hubspotSettings, type HubspotSettings } from './hubspot-settings.ts';
 import { readHubspot } from './read-hubspot.ts';
+import { writeHubspot } from './write-hubspot.ts';
 
-const check = async (settings: HubspotSettings, context: ConnectorContext): Promise<void> => {
-  await checkRotation(settings, context);
-  await checkScopes(new Hubspot(settings, context));
-};
+const checkFor =
+  (isWriting: boolean) =>
+  async (settings: HubspotSettings, context: ConnectorContext): Promise<void> => {
+    await checkRotation(settings, context);
+    await checkScopes(new Hubspot(settings, context), isWriting);
+  };
 
 export const hubspot = connector({
   name: 'hubspot',
@@ -16,8 +19,16 @@ export const hubspot = connector({
   settings: hubspotSettings,
   source: {
     reportsDeletions: true,
-    check,
+    check: checkFor(false),
     discover: (settings, context) => listStreams(new Hubspot(settings, context), context),
     read: readHubspot,
+  },
+  destination: {
+    check: checkFor(true),
+    async discover(settings, context) {
+      const streams = await listStreams(new Hubspot(settings, context), context);
+      return streams.filter(({ name }) => name !== CONTACT_COMPANIES);
+    },
+    write: writeHubspot,
   },
 });
