@@ -5,6 +5,7 @@ import { firstPaint, importPage } from './console.ts';
 import { dailyExport } from './exports.ts';
 import { jsonFeed } from './feed.ts';
 import { funnel } from './funnel.ts';
+import { hubspotSyncs } from './hubspot.ts';
 import { csvImport, smallImport } from './imports.ts';
 import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
@@ -29,6 +30,7 @@ export const LINES: readonly Line[] = [
   csvImport,
   postgresSync,
   singerCsv,
+  hubspotSyncs,
   jsonFeed,
   ingestion,
   dailyExport,

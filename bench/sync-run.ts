@@ -27,10 +27,10 @@ export async function createConnection(
 }
 
 /** Makes a sync of two fields into its own SoR, and returns it. */
-export async function createSync(service: RunningService, source: Source): Promise<string> {
+export async function createSync(service: RunningService, source: Source, more: object = {}): Promise<string> {
   const { identifier: sor } = await createSor(service);
   const mapping = { customer: { field: 'email' }, fields: [{ from: 'plan' }, { from: 'score', to: 'revenue' }] };
-  const sync = { name: `Bench ${sor}`, source, destination: { sor }, mapping, mode: 'full' };
+  const sync = { name: `Bench ${sor}`, source, destination: { sor }, mapping, mode: 'full', ...more };
   return (await call<Made>(service.url, service.token, 'POST', '/api/syncs', sync)).identifier;
 }
 
