@@ -147,7 +147,7 @@ function bareSearch(count: number): Promise<number> {
   });
 }
 
-/** Returns the seconds of so many upserts, 100 a call and four calls in flight. */
+/** Returns the seconds of upserts of this many records, 100 a call and four calls in flight. */
 function bareUpserts(count: number): Promise<number> {
   return posting(async (post) => {
     const began = performance.now();

@@ -30,17 +30,22 @@ export type Call = {
   signal?: AbortSignal;
 };
 
-/** Members of an error; all of them may be missing, and its texts may quote values, so only codes and names are read. */
-const names = z.array(z.string().regex(/^[\w.-]{1,128}$/));
+/** Scopes of which a call needs one. Answers have them under one of these names (hubspot-api-nodejs, issue 268). */
+const names = z.array(z.string().regex(/^[\w.-]{1,128}$/)).optional();
+const Scopes = z
+  .object({ missingScopes: names, requiredGranularScopes: names, requiredScopes: names })
+  .optional()
+  .catch(undefined);
+/** Members of an error; each may be missing. Its texts may quote values, so only codes and names are read. */
 const ErrorBody = z.object({
   category: z
     .string()
     .regex(/^[A-Z_]{1,64}$/)
     .optional(),
   policyName: z.string().optional(),
-  context: z.object({ missingScopes: names.optional() }).optional().catch(undefined),
+  context: Scopes,
   errors: z
-    .array(z.object({ context: z.object({ missingScopes: names.optional() }).optional().catch(undefined) }))
+    .array(z.object({ context: Scopes }))
     .optional()
     .catch(undefined),
 });
@@ -51,7 +56,7 @@ const LONGER = 1.05;
 
 const REFUSED = [400, 401, 403, 404, 409, 414, 429, 477, 530];
 
-/** What an account has left, shared by all calls of this process with the same credentials. */
+/** An account's limits and pace, shared by all calls of this process with the same credentials. */
 class Account {
   readonly pace = new Pace();
   readonly searches: CallWindow;
@@ -201,8 +206,8 @@ export class Hubspot {
     const found = errorOf(await errorJson(answer));
     const scopes = missingScopes(found);
     if (scopes.length > 0) {
-      const those = `the scope${scopes.length === 1 ? '' : 's'} ${scopes.join(', ')}`;
-      const message = `${host} asks for ${those}: add ${scopes.length === 1 ? 'it' : 'them'} to the Service Key or the app`;
+      const those = scopes.length === 1 ? `the scope ${scopes[0]!}` : `one of the scopes ${scopes.join(', ')}`;
+      const message = `${host} asks for ${those}: add it to the Service Key or the app`;
       return sourceRefusal('source_refused', message, { source_status: status, missing_scopes: scopes });
     }
     if (status === 429) {
@@ -240,7 +245,12 @@ export function errorOf(json: unknown): ErrorBody {
 
 /** Returns the names of the scopes that an error asks for. */
 function missingScopes({ context, errors = [] }: ErrorBody): string[] {
-  return [...new Set([context, ...errors.map((error) => error.context)].flatMap((each) => each?.missingScopes ?? []))];
+  const all = [context, ...errors.map((error) => error.context)];
+  return [
+    ...new Set(
+      all.flatMap((each) => each?.missingScopes ?? each?.requiredGranularScopes ?? each?.requiredScopes ?? []),
+    ),
+  ];
 }
 
 /** Returns the scopes that a refusal asks for; none if it is another one. */

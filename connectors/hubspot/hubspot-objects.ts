@@ -73,7 +73,7 @@ export async function kindOf(hubspot: Hubspot, stream: string): Promise<Kind> {
 type Found = { kind: Kind; properties: Property[] } | { kind: Kind; missing: string[] };
 
 /** Returns all kinds of objects; custom ones only if the credentials may list them. */
-export async function findKinds(hubspot: Hubspot): Promise<Found[]> {
+async function findKinds(hubspot: Hubspot): Promise<Found[]> {
   const custom = await orScopes(() => customKinds(hubspot));
   const kinds = [...STANDARD, ...(Array.isArray(custom) ? custom : [])];
   const found = await Promise.all(
@@ -140,7 +140,7 @@ const associations: Stream = {
   ],
 };
 
-export function streamOf({ name }: Kind, properties: readonly Property[]): Stream {
+function streamOf({ name }: Kind, properties: readonly Property[]): Stream {
   return { name, fields: fieldsOf(properties), key: [ID], incremental: 'own' };
 }
 

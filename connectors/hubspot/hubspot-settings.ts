@@ -30,7 +30,7 @@ export const hubspotSettings = z
       'How far an incremental reading goes back before the end of the last one: search finds changes late',
     ),
     archived: harmless(z.boolean({ error: 'archived must be true or false' }).default(false)).describe(
-      'Whether archived records come as deletions; each run then lists all archived records',
+      'Whether archived records come as deletions; each incremental run then lists all archived records',
     ),
     daily_share: harmless(whole('daily_share', 1, 100).default(80)).describe(
       "Percentage of the account's daily calls; past it runs wait for the next day",

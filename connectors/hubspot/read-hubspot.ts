@@ -69,19 +69,23 @@ async function* listAll(hubspot: Hubspot, { kind, properties }: Some, cursor: Cu
   yield* rest();
 }
 
-/** A window of changes: from and to are ms; `last` is the last id that was read, `archived` where that list goes on. */
+/**
+ * A window of changes: from and to are ms; `archived` is the id after which the archived list goes on, null behind its
+ * end; `last` is the last id that was read.
+ */
 const ChangePosition = z
   .object({ from: z.number(), to: z.number().nullable(), last: z.string(), archived: z.string().nullable() })
   .catch({ from: 0, to: null, last: '0', archived: null });
 type ChangePosition = z.output<typeof ChangePosition>;
 
-/** Unit of the server's clock: a window ends with the second in which it began, and the next one has that second, too. */
+/** Unit of the server's clock: a window has the second in which it began, and so has the next one. */
 const CLOCK_MS = 1_000;
 
 /**
  * Reads the records that have changed within a window of time, in the order of their ids and each page from the last
  * id: so search's limit of 10,000 records is never met, however many have the same time. The window after it begins
  * before its end, since search finds changes late; what changes meanwhile leaves this window and is in the next.
+ * Deletions come before the records that may have their customers now: those of a merge, or made anew.
  */
 async function* readChanges(
   hubspot: Hubspot,
@@ -97,29 +101,27 @@ async function* readChanges(
   const position = ChangePosition.parse(cursor);
   const window = { from: position.from, to: position.to ?? hubspot.clockMs + CLOCK_MS };
   yield* setFields(fieldsOf(properties));
-  let all: number | undefined;
-  if (position.archived === null) {
-    const found = searched(hubspot, kind, names, { ...window, last: position.last });
-    for await (const { records, total = 0 } of found) {
-      all ??= total;
-      for (const record of records) {
-        yield* add(...toItem(record));
-        for (const id of mergedInto(record)) yield* add({ kind: 'deleted', key: id }, id.length);
-      }
-      const last = records.at(-1)?.id ?? position.last;
-      passed({ ...window, last, archived: null }, all > 0 ? 1 - Math.max(0, total - records.length) / all : undefined);
-    }
-  }
-  if (isArchiveRead) {
-    const start = { after: position.archived ?? '' };
-    for await (const { records, after } of listed(hubspot, kind, properties, start, true)) {
+  const archived = position.to === null && isArchiveRead ? '' : position.archived;
+  if (archived !== null) {
+    for await (const { records, after } of listed(hubspot, kind, properties, { after: archived }, true)) {
       for (const record of records) {
         if (Date.parse(record.archivedAt ?? '') < window.from) continue;
         const [{ record: customer }, bytes] = toItem(record);
         yield* add({ kind: 'deleted', key: record.id, customer }, bytes);
       }
-      if (after !== null) passed({ ...window, last: '', archived: after });
+      passed({ ...window, last: position.last, archived: after });
     }
+  }
+  let all: number | undefined;
+  const found = searched(hubspot, kind, names, { ...window, last: position.last });
+  for await (const { records, total = 0 } of found) {
+    all ??= total;
+    for (const record of records) {
+      for (const id of mergedInto(record)) yield* add({ kind: 'deleted', key: id }, id.length);
+      yield* add(...toItem(record));
+    }
+    const last = records.at(-1)?.id ?? position.last;
+    passed({ ...window, last, archived: null }, all > 0 ? 1 - Math.max(0, total - records.length) / all : undefined);
   }
   const from = Math.max(0, window.to - CLOCK_MS - minutes * MINUTE_MS);
   passed({ from, to: null, last: '0', archived: null } satisfies ChangePosition);

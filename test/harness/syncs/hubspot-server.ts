@@ -238,12 +238,14 @@ function bodyOf({ method, body }: Call): unknown {
 type Asked = { query: URLSearchParams; body: unknown; parts: (string | undefined)[] };
 type Route = { method: 'GET' | 'POST'; path: RegExp; answer(api: Api, asked: Asked): Answered };
 
+/** Live answers have another name for the missing scopes than HubSpot's specification. */
 function checkScope(scopes: Set<string>, ...required: string[]): void {
+  const names = required.some((scope) => scope.includes('companies')) ? 'new' : 'specified';
   const missingScopes = required.filter((scope) => !scopes.has(scope));
   if (missingScopes.length === 0) return;
   const message = 'One or more of the following scopes are required.';
   throw new HubSpotRefusal(403, 'MISSING_SCOPES', "The app hasn't been granted all scopes that this call requires.", {
-    errors: [{ message, context: { missingScopes } }],
+    errors: [{ message, context: names === 'new' ? { requiredGranularScopes: missingScopes } : { missingScopes } }],
   });
 }
 

@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { bodyFlag, text } from '../../../api/core/input.ts';
@@ -57,7 +56,7 @@ const routes: Route[] = [
   route(operation({ ...SHARED, id: 'streamed', method: 'GET', path: '/streamed', auth: 'none' }), async () =>
     streamedList(
       (async function* () {
-        yield await sleep(2, 'a row');
+        yield await turns(3);
       })(),
     ),
   ),
@@ -539,6 +538,12 @@ describe('over a socket', () => {
   });
 });
 
+/** Waits for so many turns of the event loop. */
+async function turns(count: number): Promise<number> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
+  return count;
+}
+
 test.each(['/streamed', '/console/assets/part.js'])(
   'callers of %s who leave before its first bytes make no internal error',
   async (path) => {
@@ -554,7 +559,10 @@ test.each(['/streamed', '/console/assets/part.js'])(
     const { port } = served.app.server.address() as AddressInfo;
     for (let each = 0; each < 100; each += 1) {
       const socket = createConnection(port, '127.0.0.1', () =>
-        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`, () => setTimeout(() => socket.destroy(), each % 8)),
+        socket.write(
+          `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`,
+          () => void turns(10 * (each % 8)).then(() => socket.destroy()),
+        ),
       );
       await once(socket, 'close');
     }

@@ -11,7 +11,7 @@ const LIMITS = { perTenSeconds: 1_000_000, searchPerSecond: 1_000_000 };
 
 type Run = { world: World; identifier: string; to: HubSpotServer };
 
-/** Contacts of one account are written into another, by their addresses; some are of no good, some are there already. */
+/** Contacts of one account are written into another by their addresses; some are no good, some are there already. */
 export const hubspotSyncUnderKill: FlowUnderKill<Run> = {
   name: `a sync of ${CONTACTS.toLocaleString('en')} contacts from HubSpot to HubSpot`,
   boundaries: [
@@ -58,7 +58,7 @@ export const hubspotSyncUnderKill: FlowUnderKill<Run> = {
       counts: { ...ended.progress, position: null },
       state: ended.state,
       errors: errors.map(({ happenedAt: _, ...error }) => error),
-      written: written.toSorted(),
+      written: written.map((values) => values.join(' ')).toSorted(),
     };
   },
 };
