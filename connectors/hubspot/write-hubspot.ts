@@ -201,7 +201,7 @@ type To = {
   onSending: () => void;
 };
 /** What became of a row: the record as HubSpot answered it, if it did, or what failed. */
-type Answer = { record: WrittenRecord | null } | Failing;
+type Answer = { record: WrittenRecord | null; isUnchanged?: true } | Failing;
 /** A row that HubSpot said nothing of is missing. */
 type Answers = Map<Row, Answer>;
 
@@ -238,7 +238,7 @@ class Writer {
   /** Archives records; those that HubSpot does not know are gone. */
   async remove(rows: Row[]): Promise<Outcomes> {
     await this.#lookUp(rows);
-    const outcomes: Outcomes = new Map(rows.map((row) => [row, { kind: 'unchanged' }]));
+    const outcomes: Outcomes = new Map(rows.map((row) => [row, UNCHANGED]));
     const known = rows.filter(({ id }) => id !== null);
     for (const round of roundsOf(known, ({ id }) => id!)) {
       const answers = await this.#send('archive', round);
@@ -273,7 +273,7 @@ class Writer {
       'update',
       found.filter((row) => !isEmpty(row)),
     );
-    for (const row of found.filter(isEmpty)) answers.set(row, { record: null });
+    for (const row of found.filter(isEmpty)) answers.set(row, { record: null, isUnchanged: true });
     return answers;
   }
 
@@ -395,11 +395,13 @@ class Writer {
       const fields = [key, ...Object.keys(row.values)];
       return outcomeOfFault(answer, { fields, properties, idField: way === 'id' ? key : null });
     }
+    if (answer.isUnchanged) return UNCHANGED;
     return answer.record === null ? OK : outcomeOfStage(row, answer.record);
   }
 }
 
 const OK: WriteOutcome = { kind: 'ok' };
+const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
 const NO_WORD: WriteOutcome = { kind: 'failed', message: 'HubSpot answered without a word on it', later: true };
 
 /** Fails a record whose stage was kept back, and whose other values were taken. */
