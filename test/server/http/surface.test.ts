@@ -558,12 +558,11 @@ test.each(['/streamed', '/console/assets/part.js'])(
     await served.app.listen({ port: 0, host: '127.0.0.1' });
     const { port } = served.app.server.address() as AddressInfo;
     for (let each = 0; each < 100; each += 1) {
-      const socket = createConnection(port, '127.0.0.1', () =>
-        socket.write(
-          `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`,
-          () => void turns(10 * (each % 8)).then(() => socket.destroy()),
-        ),
-      );
+      const asked = once(served.app.server, 'request');
+      const socket = createConnection(port, '127.0.0.1', () => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`));
+      await asked;
+      await turns(each % 8);
+      socket.destroy();
       await once(socket, 'close');
     }
     await served.app.close();
