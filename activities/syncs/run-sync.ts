@@ -384,7 +384,9 @@ async function* batchesOf(
   const fields = fieldsUsed(sync.mapping);
   await noteFieldsRead(deps, job, fields);
   const { stream, mode, cursorField } = sync;
-  yield* source.connector.source!.read(source.settings, { stream, mode, cursorField, cursor, fields }, scope.context);
+  const isContinued = run.progress.batchesTaken > 0;
+  const reading = { stream, mode, cursorField, cursor, isContinued, fields };
+  yield* source.connector.source!.read(source.settings, reading, scope.context);
 }
 
 /** Stores the fields before they are read. If the mapping changes within the run, its records share some of them. */

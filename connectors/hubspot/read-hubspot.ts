@@ -44,7 +44,12 @@ export function readHubspot(
   return readObjects(hubspot, reading);
 }
 
-async function* readObjects(hubspot: Hubspot, { stream, mode, cursor, fields }: Reading): AsyncGenerator<Batch> {
+async function* readObjects(
+  hubspot: Hubspot,
+  { stream, mode, cursor, isContinued, fields }: Reading,
+): AsyncGenerator<Batch> {
+  // The window was read to its end; another one would bring some of it again, which the run would count twice.
+  if (mode === 'incremental' && isContinued && cursor !== null && ChangePosition.parse(cursor).to === null) return;
   const kind = await kindOf(hubspot, stream);
   const properties = await propertiesOf(hubspot, kind);
   const asked = fields && new Set([...fields, ID]);
@@ -102,6 +107,7 @@ async function* readChanges(
   const window = { from: position.from, to: position.to ?? hubspot.clockMs + CLOCK_MS };
   yield* setFields(fieldsOf(properties));
   const archived = position.to === null && isArchiveRead ? '' : position.archived;
+  passed({ ...window, last: position.last, archived });
   if (archived !== null) {
     for await (const { records, after } of listed(hubspot, kind, properties, { after: archived }, true)) {
       for (const record of records) {
@@ -116,12 +122,12 @@ async function* readChanges(
   const found = searched(hubspot, kind, names, { ...window, last: position.last });
   for await (const { records, total = 0 } of found) {
     all ??= total;
+    const done = all > 0 ? 1 - Math.max(0, total - records.length) / all : undefined;
     for (const record of records) {
       for (const id of mergedInto(record)) yield* add({ kind: 'deleted', key: id }, id.length);
       yield* add(...toItem(record));
+      passed({ ...window, last: record.id, archived: null }, done);
     }
-    const last = records.at(-1)?.id ?? position.last;
-    passed({ ...window, last, archived: null }, all > 0 ? 1 - Math.max(0, total - records.length) / all : undefined);
   }
   const from = Math.max(0, window.to - CLOCK_MS - minutes * MINUTE_MS);
   passed({ from, to: null, last: '0', archived: null } satisfies ChangePosition);
