@@ -5,9 +5,10 @@ type Made = { identifier: string };
 /** Outcome of a successful run. */
 export type RunOutcome = {
   records: { read: number; written: number; unchanged: number; ignored: number; failed: number };
+  requests: number;
   seconds: number;
 };
-type Run = Pick<RunOutcome, 'records'> & {
+type Run = Pick<RunOutcome, 'records' | 'requests'> & {
   run_id: string;
   state: string;
   started_at: string;
@@ -44,7 +45,11 @@ export async function runSync({ url, token }: RunningService, sync: string): Pro
     if (run.fault !== null || (run.ended_at && run.state !== 'finished'))
       throw new Error(`a sync went wrong: ${JSON.stringify(run)}`);
     if (run.ended_at)
-      return { records: run.records, seconds: (Date.parse(run.ended_at) - Date.parse(run.started_at)) / 1000 };
+      return {
+        records: run.records,
+        requests: run.requests,
+        seconds: (Date.parse(run.ended_at) - Date.parse(run.started_at)) / 1000,
+      };
     await delay(untilNextLook(began));
   }
 }
