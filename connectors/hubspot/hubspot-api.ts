@@ -30,7 +30,7 @@ export type Call = {
   signal?: AbortSignal;
 };
 
-/** Scopes of which a call needs one. Answers have them under one of these names (hubspot-api-nodejs, issue 268). */
+/** Scopes; a call needs one of them. Answers have them under one of these names (hubspot-api-nodejs, issue 268). */
 const names = z.array(z.string().regex(/^[\w.-]{1,128}$/)).optional();
 const Scopes = z
   .object({ missingScopes: names, requiredGranularScopes: names, requiredScopes: names })
@@ -49,7 +49,7 @@ const ErrorBody = z.object({
     .optional()
     .catch(undefined),
 });
-export type ErrorBody = z.output<typeof ErrorBody>;
+type ErrorBody = z.output<typeof ErrorBody>;
 
 /** Calls may arrive closer together than they begin, so a window is a little longer than HubSpot's. */
 const LONGER = 1.05;
@@ -238,7 +238,7 @@ function adviceOf(status: number, { category }: ErrorBody): string {
 }
 
 /** Returns the members of an error body that we read; none if it is of another form. */
-export function errorOf(json: unknown): ErrorBody {
+function errorOf(json: unknown): ErrorBody {
   const read = ErrorBody.safeParse(json);
   return read.success ? read.data : {};
 }

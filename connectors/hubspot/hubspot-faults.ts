@@ -1,4 +1,4 @@
-/** What HubSpot says is wrong with a record, in words of ours: its messages quote values. */
+/** HubSpot's errors about a record, in words of ours: its messages quote values. */
 import { z } from 'zod';
 import type { WriteOutcome } from '../core/contract.ts';
 
@@ -14,7 +14,7 @@ const Context = z
   .optional()
   .catch(undefined);
 const Detail = z.object({ code: Code, in: Name, name: Name, context: Context });
-/** What failed: its message is searched for codes and names of properties, and never passed on. */
+/** An error: its message is searched for codes and names of properties, and never passed on. */
 export const Fault = z.object({
   category: Code,
   context: Context,

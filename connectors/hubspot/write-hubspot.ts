@@ -34,7 +34,7 @@ const PER_CALL = 100;
 const IN_FLIGHT = 4;
 
 const EMAIL = 'email';
-/** Further addresses of a contact, each of which finds it. */
+/** Further addresses of a contact; each finds it. */
 const MORE_EMAILS = 'hs_additional_emails';
 /** HubSpot never moves it backward: it answers 200, and keeps the value that it has. */
 const STAGE = 'lifecyclestage';
@@ -200,7 +200,7 @@ type To = {
   signal: AbortSignal;
   onSending: () => void;
 };
-/** What became of a row: the record as HubSpot answered it, if it did, or what failed. */
+/** Outcome of a row: the record as HubSpot answered it, if it did, or what failed. */
 type Answer = { record: WrittenRecord | null; isUnchanged?: true } | Failing;
 /** A row that HubSpot said nothing of is missing. */
 type Answers = Map<Row, Answer>;
@@ -332,7 +332,7 @@ class Writer {
     return answers;
   }
 
-  /** Remembers a value that HubSpot refused: records with the same one fail without a call, each of which counts. */
+  /** Remembers a value that HubSpot refused: records with the same one fail without a call, as calls are counted. */
   #remembered({ values }: Row, failing: Failing): Failing {
     const { code = '', property = '' } = detailOf(failing.fault, this.#to.properties);
     if (code.startsWith('INVALID_') && property in values) {
