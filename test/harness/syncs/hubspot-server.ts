@@ -59,7 +59,8 @@ export type HubSpotServer = {
   erase(type: string, id: string): void;
   /**
    * Returns the id of the record that is left: a new one (HubSpot's changelog, "Updated merge functionality for
-   * contacts and companies"), or with `keepsId` the winner. Calls with the ended ids reach it; lists and search have it alone.
+   * contacts and companies"), or with `keepsId` the winner. Calls with the ended ids reach it; lists and search have
+   * it alone.
    */
   merge(type: string, winner: string, loser: string, options?: { keepsId?: boolean }): string;
   associate(contactId: string, companyId: string): void;
