@@ -1,6 +1,7 @@
 /** HubSpot's errors about a record, in words of ours: its messages quote values. */
 import { z } from 'zod';
 import type { WriteOutcome } from '../core/contract.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 
 const Texts = z.array(z.coerce.string()).optional().catch(undefined);
 const Code = z
@@ -28,6 +29,14 @@ export type Failing = { fault: Fault; status: number };
 
 /** Categories of faults that lie in HubSpot. */
 const LATER = /RATE_LIMIT|INTERNAL|TIMEOUT|UNAVAILABLE|LOCKED/;
+
+/** Refuses an answer that leaves out records for another reason than that HubSpot does not know them. */
+export function checkWhole(host: string, errors: readonly Fault[] | null | undefined): void {
+  const other = errors?.find(({ category }) => category !== 'OBJECT_NOT_FOUND');
+  if (other === undefined) return;
+  const said = other.category === undefined ? '' : ` (${other.category})`;
+  throw sourceRefusal('source_unavailable', `${host} left out records${said}: it may go better later`);
+}
 
 export const isConflict = ({ fault, status }: Failing): boolean => status === 409 || fault.category === 'CONFLICT';
 

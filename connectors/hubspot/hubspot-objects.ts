@@ -168,7 +168,7 @@ export function recordReader(properties: readonly Property[]): (record: HubspotR
   return ({ id, properties: values }) => {
     const record: SourceRecord = {};
     for (const [name, type] of readers) {
-      const value = values[name] ?? '';
+      const value = (Object.hasOwn(values, name) && values[name]) || ''; // a property may be named constructor
       record[name] = value === '' ? null : valueOf(type, value);
     }
     record[ID] = valueOf('number', id);

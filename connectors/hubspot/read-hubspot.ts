@@ -4,7 +4,9 @@ import { MINUTE_MS } from '../../domain/time/durations.ts';
 import { batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, Reading, ReadItem } from '../core/contract.ts';
 import { TooLargeAnswer } from '../core/json-requests.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { Hubspot, VERSION } from './hubspot-api.ts';
+import { checkWhole, Fault } from './hubspot-faults.ts';
 import {
   changedAt,
   CONTACT_COMPANIES,
@@ -31,6 +33,7 @@ const Page = z.object({
   results: z.array(HubspotRecord),
   paging: z.object({ next: z.object({ after: z.string() }).nullish() }).nullish(),
   total: z.number().nullish(),
+  errors: z.array(Fault).nullish(),
 });
 type Page = { records: HubspotRecord[]; after: string | null; total?: number };
 
@@ -164,7 +167,9 @@ function listed(
       ...(from && { after: from }),
     };
     const { results, paging } = await hubspot.read(Page, { path: objectsPath(kind), query });
-    return { records: results, after: paging?.next?.after ?? null };
+    const after = paging?.next?.after ?? null;
+    if (after === from) throw stuck(hubspot);
+    return { records: results, after };
   };
   return ahead(after, LISTED, async (from, limit) => {
     if (!isLong) return list(from, limit, names);
@@ -187,7 +192,8 @@ async function withValues(
     query: { archived: `${archived}` },
     body: { inputs: records.map(({ id }) => ({ id })), properties },
   };
-  const { results } = await hubspot.read(Page, call);
+  const { results, errors } = await hubspot.read(Page, call);
+  checkWhole(hubspot.host, errors);
   const found = new Map(results.map((record) => [record.id, record]));
   return records.flatMap(({ id }) => found.get(id) ?? []);
 }
@@ -211,9 +217,16 @@ function searched(
       body: { filterGroups: [{ filters }], sorts, properties, limit },
       isSearch: true,
     });
-    return { records: results, after: paging?.next ? (results.at(-1)?.id ?? null) : null, total: total ?? 0 };
+    const ids = [behind, ...results.map(({ id }) => id)];
+    const isOnward = ids.every((id, n) => n === 0 || Number(id) > Number(ids[n - 1]));
+    if (!isOnward || (paging?.next && results.length === 0)) throw stuck(hubspot);
+    return { records: results, after: paging?.next ? ids.at(-1)! : null, total: total ?? 0 };
   });
 }
+
+/** A page that does not lead on: reading from it would skip records, or never end. */
+const stuck = ({ host }: Hubspot) =>
+  sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
 
 /**
  * Reads page after page, each while the one before it is worked on. A page that is too large is read anew as smaller
@@ -261,6 +274,7 @@ const Associated = z.object({
       paging: z.object({ next: z.object({ after: z.string() }).nullish() }).nullish(),
     }),
   ),
+  errors: z.array(Fault).nullish(),
 });
 
 /** HubSpot's own label of a contact's first company. */
@@ -275,7 +289,9 @@ async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): Async
     let inputs: { id: string; after?: string }[] = records.map(({ id }) => ({ id }));
     while (inputs.length > 0) {
       const path = `/crm/associations/${VERSION}/contacts/companies/batch/read`;
-      const { results }: z.output<typeof Associated> = await hubspot.read(Associated, { path, body: { inputs } });
+      const answer: z.output<typeof Associated> = await hubspot.read(Associated, { path, body: { inputs } });
+      const { results, errors } = answer;
+      checkWhole(hubspot.host, errors);
       for (const { from, to } of results) {
         for (const { toObjectId, associationTypes } of to) {
           const labels = associationTypes.flatMap(({ label }) => label ?? []);

@@ -15,7 +15,7 @@ import { answerAs, errorJson, TooLargeAnswer } from '../core/json-requests.ts';
 import { inOrder } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { Hubspot } from './hubspot-api.ts';
-import { detailOf, type Failing, Fault, isConflict, outcomeOfFault } from './hubspot-faults.ts';
+import { checkWhole, detailOf, type Failing, Fault, isConflict, outcomeOfFault } from './hubspot-faults.ts';
 import {
   fieldsOf,
   HubspotRecord,
@@ -134,7 +134,8 @@ function rowOf(record: SourceRecord, key: string, ordinal: number): Row | (Write
     values[field] = text;
   }
   const { [key]: named = '', ...rest } = values;
-  if (named === '') return { kind: 'failed', message: `The record has no ${key}`, later: false };
+  // A blank address is compared as an empty one, which each contact without a further address would match.
+  if (named.trim() === '') return { kind: 'failed', message: `The record has no ${key}`, later: false };
   return { ordinal, key: named, values: rest, id: null };
 }
 
@@ -294,7 +295,8 @@ class Writer {
         if (keys.length > 1) for (const half of halvesOf(keys)) await look(half); // a single one is not known
         return;
       }
-      const { results } = await answerAs(Written, answer);
+      const { results, errors } = await answerAs(Written, answer);
+      checkWhole(this.#hubspot.host, errors);
       for (const { id, properties: values } of results) {
         const named = way === 'id' ? [id] : [values[key] ?? '', ...(values[MORE_EMAILS] ?? '').split(';')];
         for (const row of named.flatMap((value) => byKey.get(comparable(way, value)) ?? [])) row.id = id;

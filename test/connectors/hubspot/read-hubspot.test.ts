@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { hubspot } from '../../../connectors/hubspot/hubspot.ts';
 import type { Batch, Cursor, Reading, SourceRecord } from '../../../connectors/core/contract.ts';
@@ -269,6 +270,51 @@ describe('what users of other connectors complain of', () => {
     expect(new Set(records.map(({ contact_id: a, company_id: b }) => JSON.stringify([a, b]))).size).toBe(251);
     expect(records.filter(({ is_primary: isPrimary }) => isPrimary).length).toBe(2);
   });
+});
+
+describe('an answer that would lose records is refused', () => {
+  const answer = (status: number, json: object) => (_: unknown, response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+  const page = (ids: number[], after: string) => ({
+    results: ids.map((id) => ({ id: `${id}`, properties: {} })),
+    paging: { next: { after } },
+  });
+
+  it.for([
+    { name: 'an empty page of search before its end', mode: 'incremental', json: page([], '200') },
+    { name: 'a page of search in another order', mode: 'incremental', json: page([1, 300, 2], '3') },
+    { name: 'a page that leads to itself', mode: 'full', json: page([1, 2], '7') },
+  ] as const)('$name', async ({ mode, json }) => {
+    const server = await hubspotServer({ limits: LIMITS });
+    const isPage = ({ path }: { path: string }) => /\/(?:contacts|search)$/.test(path) && path.includes('/objects/');
+    server.next(isPage, answer(200, json), 3);
+    const refusal = await refusalOf(readAll(settingsOf(server), { mode }));
+    expect(refusal).toMatchObject({ status: 'source_unavailable', message: /does not lead to the next one$/ });
+  });
+
+  it.for([
+    { stream: 'contacts', fields: Array.from({ length: 400 }, (_, n) => `property_${n}_`.padEnd(40, 'x')) },
+    { stream: 'contact_companies', fields: [] },
+  ])('one that leaves out records for a fault of HubSpot: $stream', async ({ stream, fields }) => {
+    const server = await hubspotServer({ limits: LIMITS });
+    for (const name of fields) server.property('contacts', { name, type: 'string' });
+    const ids = server.putMany('contacts', contacts(2), START);
+    const errors = [{ category: 'INTERNAL_ERROR', message: 'zq', context: { ids } }];
+    server.next(({ path }) => path.endsWith('/batch/read'), answer(207, { results: [], errors }));
+    const refusal = await refusalOf(readAll(settingsOf(server), { mode: 'full', stream, fields }));
+    expect(refusal).toMatchObject({
+      status: 'source_unavailable',
+      message: /left out records \(INTERNAL_ERROR\): it may go better later$/,
+    });
+  });
+});
+
+it('a property that is named as a member of every object is null where it is not set', async () => {
+  const server = await hubspotServer({ limits: LIMITS });
+  server.property('contacts', { name: 'constructor', type: 'string' });
+  server.put('contacts', contact(1));
+  const { records } = await readAll(settingsOf(server), { mode: 'full', fields: ['constructor'] });
+  expect(records).toMatchObject([{ constructor: null }]);
 });
 
 it('values have the type of their property, to the last digit', async () => {

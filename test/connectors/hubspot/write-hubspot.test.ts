@@ -372,6 +372,27 @@ describe('a removal', () => {
   });
 });
 
+it.for([{ isRemoval: false }, { isRemoval: true }])(
+  'a blank address names no contact: $isRemoval as removal',
+  async ({ isRemoval }) => {
+    const server = await startServer();
+    server.putMany('contacts', people(2) as Record<string, string>[]);
+    const records: SourceRecord[] = [{ email: 'p0@example.com' }, { email: '  ', firstname: 'zq' }];
+    expect((await write(server, 'email', records, { isRemoval }))[1]).toEqual(failed('The record has no email'));
+    expect(heldBy(server, 'firstname').has('zq')).toBe(false);
+    expect(heldBy(server, 'email').size).toBe(isRemoval ? 1 : 2);
+  },
+);
+
+it('a removal whose record is not looked up is refused: the record may still be there', async () => {
+  const server = await startServer();
+  server.putMany('contacts', people(1) as Record<string, string>[]);
+  server.next(to('read'), answer(207, { results: [], errors: [{ category: 'INTERNAL_ERROR', message: 'zq' }] }));
+  expect(await refusalOf(write(server, 'email', people(1), { isRemoval: true }))).toMatchObject({
+    status: 'source_unavailable',
+  });
+});
+
 describe('what would fail for every record is refused', () => {
   it.for([
     { key: ['phone'], stream: 'contacts', says: /^key: .* contacts by phone: choose one of email, sku, hs_object_id/ },
