@@ -51,9 +51,10 @@ async function reasonAgainst(
   const run = await findRunById(db, sync.entityId, id);
   const unnamed = run?.progress.unnamed ?? 0;
   if (unnamed > 0 && sync.mode === 'full') {
+    const failed = unnamed === 1 ? '1 failed record names' : `${unnamed} failed records name`;
     return {
       state: 'skipped',
-      reason: `${unnamed} records could not be told apart from those that vanished: mend them, and run it again`,
+      reason: `nothing was removed, since ${failed} no customer or key: correct that in the source or the mapping`,
     };
   }
   const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id, mode: sync.mode });

@@ -181,7 +181,7 @@ export function keepToShare(host: string, { used, limit, resetsAtMs }: Quota, sh
   const until = new Date(resetsAtMs).toISOString();
   throw quotaWait(
     `${host} has counted ${used} of the ${limit} calls of its quota, ` +
-      `and syncs may use ${sharePercent} % of them: waiting for new ones, which come at ${until}`,
+      `and syncs may use ${sharePercent} % of them: waiting for new ones, next try at ${until}`,
     resetsAtMs,
   );
 }

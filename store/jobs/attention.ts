@@ -412,7 +412,8 @@ export const ATTENTION: readonly AttentionSource[] = [
     object: 'sync',
     needs: ['sor_manage'],
     toDo: 'Mend the records in the source or the mapping, then re-drive the run.',
-    select: `SELECT o.identifier AS id, o.name, j.run, j.since, j.rows || ' records are open' AS reason
+    select: `SELECT o.identifier AS id, o.name, j.run, j.since, j.rows ||
+        CASE j.rows WHEN 1 THEN ' record is open' ELSE ' records are open' END AS reason
       FROM syncs o JOIN LATERAL (
         SELECT r.identifier AS run, r.ended_at AS since,
           r.records_ignored - r.deletions_ignored + r.records_failed - ${settledRows('r.entity_id', 'r.id')} AS rows

@@ -144,7 +144,7 @@ describe('a quota', () => {
     expect({ status, extra }).toMatchObject({ status: 'source_unavailable', extra: { retry_after: 19 * 3_600 } });
     expect(message).toBe(
       'api.example.com has counted 8001 of the 10000 calls of its quota, and syncs may use 80 % of them: ' +
-        'waiting for new ones, which come at 2026-11-28T05:00:00.000Z',
+        'waiting for new ones, next try at 2026-11-28T05:00:00.000Z',
     );
   });
 

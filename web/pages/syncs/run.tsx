@@ -177,7 +177,7 @@ function Actions({ run, params }: { run: SyncRun; params: RunParams }) {
         onPress={() => redrive.mutate({ params })}
       >
         <Icon name="branch" />
-        Re-drive {countText(run.open ?? 0)} records
+        Re-drive {run.open === 1 ? '1 record' : `${countText(run.open ?? 0)} records`}
       </ActionButton>
     </>
   );
@@ -205,7 +205,8 @@ function RunState({ run }: { run: SyncRun }) {
         <p className={tries === 0 ? 'note info' : 'note warn'} role="status">
           <Icon name="clock" />
           <span>
-            {fault}{' '}
+            {fault}
+            {fault.endsWith('.') ? ' ' : '. '}
             {tries === 0 ? (
               <>
                 The run continues <When at={waits_until} />.
@@ -252,7 +253,7 @@ function noteOf({ records, open, dry_run, removed, suspicious_ids, odd_cursors, 
       ...(refused > 0 && open !== null && !dry_run
         ? [
             `${countText(refused - open)} of the ${countText(refused)} that were not written came in by a re-drive since, ` +
-              `or are of erased people; ${countText(open)} are open.`,
+              `or are of erased people; ${countText(open)} ${open === 1 ? 'is' : 'are'} open.`,
           ]
         : []),
       ...(removed > 0 ? [`${countText(removed)} records were removed: the source no longer has them.`] : []),
