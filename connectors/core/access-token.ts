@@ -130,9 +130,28 @@ const isFinal = (error: unknown) => error instanceof Refusal && error.status ===
 function askOnce(grant: () => Promise<Grant>): Ask<TokenContext> {
   return async (context) => {
     const began = Date.now();
-    const { access_token: token, expires_in: seconds = UNKNOWN_SECONDS } = await requestToken(await grant(), context);
-    return { token, until: usedUntil(began, seconds) };
+    try {
+      const { access_token: token, expires_in: seconds = UNKNOWN_SECONDS } = await requestToken(await grant(), context);
+      return { token, until: usedUntil(began, seconds) };
+    } catch (error) {
+      throw context.signal.aborted ? new AskerEnded() : error;
+    }
   };
+}
+
+/** The caller that asked for a token has ended; others that wait for the same one have not. */
+class AskerEnded extends Error {}
+
+/** Returns the token; asks anew if another caller had asked for it and ended. Throws the reason of its own end. */
+async function findToken(own: KeptToken<TokenContext>, context: TokenContext): Promise<string> {
+  for (;;) {
+    try {
+      return await own.find(context);
+    } catch (error) {
+      if (!(error instanceof AskerEnded)) throw error;
+      context.signal.throwIfAborted();
+    }
+  }
 }
 
 /** A token that never changes, or credentials and the request for a token that they make. */
@@ -160,11 +179,11 @@ export async function sendWithToken(
     return answer;
   }
   const own = tokenOf([connector, ...source.credentials], () => source.grant());
-  const token = await own.find(context);
+  const token = await findToken(own, context);
   const answer = await send(token);
   if (!(await isExpired(answer))) return answer;
   own.drop(token);
-  const again = await send(await own.find(context));
+  const again = await send(await findToken(own, context));
   if (!(await isExpired(again))) return again;
   throw expired(again);
 }

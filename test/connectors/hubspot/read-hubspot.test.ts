@@ -161,6 +161,25 @@ describe('what users of other connectors complain of', () => {
     expect(tokens() - before).toBeLessThanOrEqual(1);
   });
 
+  it('a reading that is canceled while it asks for a token stops no other one', async () => {
+    const server = await hubspotServer({ limits: LIMITS });
+    server.putMany('contacts', contacts(3), START);
+    const { clientId: client_id, clientSecret: client_secret, refreshToken: refresh_token } = server.oauth;
+    const settings = settingsOf(server, { access_token: undefined, client_id, client_secret, refresh_token });
+    const cancel = new AbortController();
+    const asked = Promise.withResolvers<void>();
+    server.next(
+      ({ path }) => path.endsWith('/token'),
+      () => asked.resolve(),
+    );
+    const canceled = refusalOf(hubspot.source!.discover(settings, testContext(cancel.signal)));
+    const other = readAll(settings);
+    await asked.promise;
+    cancel.abort(new Error('canceled'));
+    expect(await canceled).toMatchObject({ message: 'canceled' });
+    expect((await other).emails.length).toBe(3);
+  });
+
   it('the values of 1,200 properties come, though an address has room for fewer', async () => {
     const server = await hubspotServer({ limits: LIMITS });
     const names = Array.from({ length: 1_200 }, (_, n) => `property_${n}_`.padEnd(40, 'x'));
