@@ -45,7 +45,7 @@ async function view(
 function rowsOf({ attributes }: CustomerProfile, names: Map<string, string>, isAll: boolean): string[][] {
   return Object.entries(attributes).flatMap(([sor, values]) =>
     Object.entries(values)
-      .filter(([, value]) => isAll || (value !== null && value !== undefined))
+      .filter(([, value]) => isAll || hasValue(value))
       .map(([key, value]) => [
         names.get(sor) ?? sor,
         key,
@@ -53,3 +53,7 @@ function rowsOf({ attributes }: CustomerProfile, names: Map<string, string>, isA
       ]),
   );
 }
+
+/** Returns whether an attribute has a value: an empty Set has none. */
+const hasValue = (value: unknown): boolean =>
+  value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0);

@@ -91,7 +91,8 @@ function Last({ syncs }: { syncs: readonly Sync[] }) {
   const [last] = syncs
     .flatMap(({ last_run: run }) => (run === null || run.ended_at === null ? [] : [{ ...run, at: run.ended_at }]))
     .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at));
-  if (last === undefined) return <span className="quiet">none yet</span>;
+  const isUnderWay = syncs.some(({ last_run: run }) => run !== null && run.ended_at === null);
+  if (last === undefined) return <span className="quiet">{isUnderWay ? 'under way' : 'none yet'}</span>;
   return (
     <>
       <Chip tone={last.state === 'finished' ? 'ok' : last.state === 'failed' ? 'bad' : 'neutral'}>{last.state}</Chip>{' '}
