@@ -93,8 +93,9 @@ class Account {
     this.#quota = quota;
   }
 
-  get hasQuota(): boolean {
-    return this.#quota !== undefined;
+  /** Returns when the day of a quota that was noted ends. */
+  get resetsAtMs(): number | undefined {
+    return this.#quota?.resetsAtMs;
   }
 }
 
@@ -127,7 +128,7 @@ export class Hubspot {
     return this.#settings;
   }
 
-  /** The server's clock at its last answer, in ms. */
+  /** The server's clock at its last answer, in ms; ours if that is behind it. */
   get clockMs(): number {
     return this.#clockMs;
   }
@@ -166,7 +167,7 @@ export class Hubspot {
         answers: [...REFUSED, ...takes],
       });
     });
-    this.#clockMs = Date.parse(answer.headers['date'] ?? '') || Date.now();
+    this.#clockMs = Math.min(Date.parse(answer.headers['date'] ?? '') || Infinity, Date.now());
     await this.#keepQuota(answer);
     if (answer.status <= 299 || takes.includes(answer.status)) return answer;
     throw await this.#refusal(answer);
@@ -175,9 +176,11 @@ export class Hubspot {
   /** Remembers a day's share that this answer shows as used up: the next call waits. */
   async #keepQuota({ headers }: GuardedAnswer): Promise<void> {
     const day = this.#account.note(headers);
-    if (day === null || this.#account.hasQuota) return;
-    if (day.used * 100 > day.limit * this.#settings.daily_share)
-      this.#account.setQuota({ ...day, resetsAtMs: await this.#dayEnds() });
+    if (day === null) return;
+    const known = this.#account.resetsAtMs;
+    // Other connections with the same credentials may have larger shares: once noted, what is used is kept up.
+    if (known === undefined && day.used * 100 <= day.limit * this.#settings.daily_share) return;
+    this.#account.setQuota({ ...day, resetsAtMs: known ?? (await this.#dayEnds()) });
   }
 
   /** Returns when the day of the account's quota ends, in ms; in an hour if HubSpot does not say. */

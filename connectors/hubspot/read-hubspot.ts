@@ -4,6 +4,7 @@ import { MINUTE_MS } from '../../domain/time/durations.ts';
 import { batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, Reading, ReadItem } from '../core/contract.ts';
 import { TooLargeAnswer } from '../core/json-requests.ts';
+import { sayStuckCursor } from '../core/odd-cursors.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { Hubspot, VERSION } from './hubspot-api.ts';
 import { checkWhole, Fault } from './hubspot-faults.ts';
@@ -44,12 +45,13 @@ export function readHubspot(
 ): AsyncGenerator<Batch> {
   const hubspot = new Hubspot(settings, context);
   if (reading.stream === CONTACT_COMPANIES) return readAssociations(hubspot, reading.cursor);
-  return readObjects(hubspot, reading);
+  return readObjects(hubspot, reading, context);
 }
 
 async function* readObjects(
   hubspot: Hubspot,
   { stream, mode, cursor, isContinued, fields }: Reading,
+  { log }: ConnectorContext,
 ): AsyncGenerator<Batch> {
   // The window was read to its end; another one would bring some of it again, which the run would count twice.
   if (mode === 'incremental' && isContinued && cursor !== null && ChangePosition.parse(cursor).to === null) return;
@@ -58,7 +60,7 @@ async function* readObjects(
   const asked = fields && new Set([...fields, ID]);
   const wanted = asked ? properties.filter(({ name }) => asked.has(name)) : properties;
   const some = { kind, properties: wanted };
-  yield* mode === 'full' ? listAll(hubspot, some, cursor) : readChanges(hubspot, some, properties, cursor);
+  yield* mode === 'full' ? listAll(hubspot, some, cursor) : readChanges(hubspot, some, properties, { cursor, log });
 }
 
 type Some = { kind: Kind; properties: readonly Property[] };
@@ -99,7 +101,7 @@ async function* readChanges(
   hubspot: Hubspot,
   { kind, properties }: Some,
   known: readonly Property[],
-  cursor: Cursor | null,
+  { cursor, log }: Pick<Reading, 'cursor'> & Pick<ConnectorContext, 'log'>,
 ): AsyncGenerator<Batch> {
   const { archived: isArchiveRead, lookback_minutes: minutes } = hubspot.settings;
   const { add, passed, rest, setFields } = batcher(cursor);
@@ -108,6 +110,10 @@ async function* readChanges(
   if (!names.includes(MERGED) && known.some(({ name }) => name === MERGED)) names.push(MERGED);
   const position = ChangePosition.parse(cursor);
   const window = { from: position.from, to: position.to ?? hubspot.clockMs + CLOCK_MS };
+  if (window.from > window.to) {
+    log(sayStuckCursor(changedAt(kind)));
+    window.from = 0; // a clock was ahead once: nothing would come until it is reached
+  }
   yield* setFields(fieldsOf(properties));
   const archived = position.to === null && isArchiveRead ? '' : position.archived;
   passed({ ...window, last: position.last, archived });

@@ -336,6 +336,26 @@ it('a property that is named as a member of every object is null where it is not
   expect(records).toMatchObject([{ constructor: null }]);
 });
 
+it('a cursor from a clock that was ahead is read anew from the beginning', async () => {
+  const server = await hubspotServer({ limits: LIMITS });
+  server.putMany('contacts', contacts(3), START);
+  const cursor = { from: Date.now() + 30 * DAY_MS, to: null, last: '0', archived: null };
+  expect((await readAll(settingsOf(server), { cursor })).emails.length).toBe(3);
+});
+
+it('connections with the same credentials keep to the share of each', async () => {
+  const server = await hubspotServer({ limits: { ...LIMITS, perDay: 100 } });
+  server.putMany('contacts', contacts(8_000), START);
+  for (const [share, most] of [
+    [10, 15],
+    [50, 55],
+  ] as const) {
+    const refusal = await refusalOf(readAll(settingsOf(server, { daily_share: share }), { mode: 'full' }));
+    expect(refusal!.extra[PLANNED_WAIT]).toBe(true);
+    expect(server.calls.length).toBeLessThan(most);
+  }
+});
+
 it('values have the type of their property, to the last digit', async () => {
   const server = await hubspotServer({ limits: LIMITS });
   const definitions = [
