@@ -39,25 +39,26 @@ export async function postForAnswer(
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** Refuses JSON over 4 MiB; who asks for pages may ask for smaller ones. */
+/** Refuses JSON that is too large; a caller that asks for pages may ask for smaller ones. */
 export class TooLargeAnswer extends Refusal {
-  constructor(host: string) {
-    super(OUTSIDE_STATUSES.source_unavailable, 'source_unavailable', `${host} answered with more than 4 MiB`);
+  constructor(host: string, most: number) {
+    const message = `${host} answered with more than ${most / 1_048_576} MiB`;
+    super(OUTSIDE_STATUSES.source_unavailable, 'source_unavailable', message);
   }
 }
 
 /**
  * Returns an answer's JSON with the digits of its numbers (`parseExactJson`); undefined if it is empty or, by its
- * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB or broken JSON, and with `source_refused`
- * JSON that nests too deep.
+ * Content-Type, no JSON. Refuses with `source_unavailable` more than `most` bytes (default 4 MiB) or broken JSON, and
+ * with `source_refused` JSON that nests too deep.
  */
-export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise<unknown> {
+export async function jsonAnswer({ url, body, headers }: GuardedAnswer, most = MAX_BYTES): Promise<unknown> {
   const { host } = new URL(url);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new TooLargeAnswer(host);
+    if (bytes > most) throw new TooLargeAnswer(host, most);
     chunks.push(chunk);
   }
   if (bytes === 0 || !/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return undefined;
@@ -84,8 +85,8 @@ export async function errorJson(answer: GuardedAnswer): Promise<unknown> {
 }
 
 /** Returns an answer's JSON parsed by `schema`, and refuses an answer of another form. */
-export async function answerAs<T>(schema: z.ZodType<T>, answer: GuardedAnswer): Promise<T> {
-  const read = schema.safeParse(await jsonAnswer(answer));
+export async function answerAs<T>(schema: z.ZodType<T>, answer: GuardedAnswer, most?: number): Promise<T> {
+  const read = schema.safeParse(await jsonAnswer(answer, most));
   if (read.success) return read.data;
   throw sourceRefusal(
     'source_refused',

@@ -24,6 +24,8 @@ export type Call = {
   /** Sent by POST, as JSON. */
   body?: unknown;
   isSearch?: boolean;
+  /** Maximum size of the answer's JSON in bytes; default 4 MiB. */
+  mostBytes?: number;
   takes?: readonly number[];
   onSending?: (() => void) | undefined;
   /** Ends the call; by default the context's. */
@@ -135,7 +137,7 @@ export class Hubspot {
 
   /** Calls, and returns the JSON of a 2xx answer. */
   async read<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
-    return answerAs(schema, await this.send(call));
+    return answerAs(schema, await this.send(call), call.mostBytes);
   }
 
   /** Calls, and returns an answer of 2xx or of a status in `takes`. Waits for its turn, and shortly if HubSpot asks. */

@@ -28,6 +28,9 @@ const Property = z.object({
 });
 export type Property = z.output<typeof Property>;
 
+/** Maximum size of a list of properties: each has all its choices. */
+const DESCRIBED_BYTES = 32 * 1024 * 1024;
+
 const Properties = z.object({ results: z.array(Property) });
 const Schemas = z.object({ results: z.array(z.object({ name: z.string(), objectTypeId: z.string() })) });
 
@@ -46,7 +49,7 @@ export const objectsPath = ({ path }: Kind, rest = ''): string =>
   `/crm/objects/${VERSION}/${encodeURIComponent(path)}${rest}`;
 
 export async function propertiesOf(hubspot: Hubspot, { path }: Kind): Promise<Property[]> {
-  const call = { path: `/crm/properties/${VERSION}/${encodeURIComponent(path)}` };
+  const call = { path: `/crm/properties/${VERSION}/${encodeURIComponent(path)}`, mostBytes: DESCRIBED_BYTES };
   const { results } = await hubspot.read(Properties, call);
   return results.some(({ name }) => name === ID)
     ? results
@@ -54,7 +57,10 @@ export async function propertiesOf(hubspot: Hubspot, { path }: Kind): Promise<Pr
 }
 
 async function customKinds(hubspot: Hubspot): Promise<Kind[]> {
-  const { results } = await hubspot.read(Schemas, { path: `/crm-object-schemas/${VERSION}/schemas` });
+  const { results } = await hubspot.read(Schemas, {
+    path: `/crm-object-schemas/${VERSION}/schemas`,
+    mostBytes: DESCRIBED_BYTES,
+  });
   return results.map(({ name, objectTypeId }) => ({ name, path: objectTypeId }));
 }
 

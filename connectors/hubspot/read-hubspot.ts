@@ -292,27 +292,41 @@ async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): Async
   const contacts = { name: 'contacts', path: 'contacts' };
   const ids = [{ name: ID, type: 'number' }];
   for await (const { records, after } of listed(hubspot, contacts, ids, ListPosition.parse(cursor))) {
-    let inputs: { id: string; after?: string }[] = records.map(({ id }) => ({ id }));
-    while (inputs.length > 0) {
-      const path = `/crm/associations/${VERSION}/contacts/companies/batch/read`;
-      const answer: z.output<typeof Associated> = await hubspot.read(Associated, { path, body: { inputs } });
-      const { results, errors } = answer;
-      checkWhole(hubspot.host, errors);
-      for (const { from, to } of results) {
-        for (const { toObjectId, associationTypes } of to) {
-          const labels = associationTypes.flatMap(({ label }) => label ?? []);
-          const record = {
-            contact_id: Number(from.id),
-            company_id: Number(toObjectId),
-            is_primary: labels.includes(PRIMARY),
-            labels: labels.filter((label) => label !== PRIMARY),
-          };
-          yield* add({ kind: 'record', record }, JSON.stringify(record).length);
-        }
+    for await (const { from, to } of companiesOf(hubspot, records)) {
+      for (const { toObjectId, associationTypes } of to) {
+        const labels = associationTypes.flatMap(({ label }) => label ?? []);
+        const record = {
+          contact_id: Number(from.id),
+          company_id: Number(toObjectId),
+          is_primary: labels.includes(PRIMARY),
+          labels: labels.filter((label) => label !== PRIMARY),
+        };
+        yield* add({ kind: 'record', record }, JSON.stringify(record).length);
       }
-      inputs = results.flatMap(({ from: { id }, paging }) => (paging?.next ? { id, after: paging.next.after } : []));
     }
     passed({ after });
   }
   yield* rest();
+}
+
+/** Yields the companies of contacts: as many pages of each as it has, and fewer contacts a call if they have many. */
+async function* companiesOf(
+  hubspot: Hubspot,
+  contacts: readonly HubspotRecord[],
+): AsyncGenerator<z.output<typeof Associated>['results'][number]> {
+  const path = `/crm/associations/${VERSION}/contacts/companies/batch/read`;
+  const left: { id: string; after?: string }[][] = [contacts.map(({ id }) => ({ id }))];
+  for (let inputs = left.pop(); inputs !== undefined; inputs = left.pop()) {
+    if (inputs.length === 0) continue;
+    try {
+      const { results, errors } = await hubspot.read(Associated, { path, body: { inputs } });
+      checkWhole(hubspot.host, errors);
+      yield* results;
+      left.push(results.flatMap(({ from: { id }, paging }) => (paging?.next ? { id, after: paging.next.after } : [])));
+    } catch (error) {
+      if (!(error instanceof TooLargeAnswer) || inputs.length === 1) throw error;
+      const half = Math.ceil(inputs.length / 2);
+      left.push(inputs.slice(half), inputs.slice(0, half));
+    }
+  }
 }

@@ -456,6 +456,23 @@ describe('answers that are none', () => {
       expect((await readAll(settingsOf(server), { mode, fields: ['notes'] })).records.length).toBe(300);
   });
 
+  it('associations of over 4 MiB are read for fewer contacts at a time, and properties may have many choices', async () => {
+    const server = await hubspotServer({ limits: LIMITS });
+    const options = Array.from({ length: 60_000 }, (_, n) => ({
+      label: `A choice with number ${n}`,
+      value: `choice_${n}`,
+    }));
+    server.property('contacts', { name: 'choice', type: 'enumeration', options });
+    const [one, two] = server.putMany('contacts', contacts(2), START) as [string, string];
+    const [company] = server.putMany('companies', [{ name: 'A' }], START) as [string];
+    for (const contactId of [one, two]) server.associate(contactId, company);
+    const isBatch = ({ path }: { path: string }) => path.includes('/associations/');
+    server.next(isBatch, (_, response) => response.writeHead(200, json).end(`["${'x'.repeat(4.5e6)}"]`));
+    const { records } = await readAll(settingsOf(server), { stream: 'contact_companies', mode: 'full', fields: null });
+    expect(records.length).toBe(2);
+    expect((await readAll(settingsOf(server), { mode: 'full' })).records.length).toBe(2);
+  });
+
   it('a redirect to another origin gets no token', async () => {
     const [server, other] = [await hubspotServer({ limits: LIMITS }), await httpSource()];
     const seen: (string | undefined)[] = [];
