@@ -34,7 +34,11 @@ import { storable } from './stored-size.ts';
 /** Checks the source's fields before it is read, applies the sync's rule to changes, and begins the run. */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { connector, settings } = ends.source;
-  const stream = streamNamed(await connector.source!.discover(settings, scope.context), job.sync.stream, 'source');
+  const streams = await connector.source!.discover(settings, scope.context);
+  const why = streams.some(({ name }) => name === job.sync.stream)
+    ? ''
+    : await faultOf(connector.source!.check(settings, scope.context)); // such as a right that is missing for it
+  const stream = streamNamed(streams, job.sync.stream, 'source', why);
   const inVain = fieldsNamedInVain(job.sync, stream).map((name) => shorten(name));
   if (inVain.length > 0) scope.log(sayInVain(inVain, stream));
   if (job.run.dryRun) await checkDestination(job.sync, ends, scope.context);
@@ -184,7 +188,18 @@ async function defineAttributes(
 }
 
 /** Returns the stream of that name. Refuses an unknown name, and suggests the nearest; `side` is for the message. */
-function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination'): Stream {
+/** Returns the message of a refused check, as a further sentence; empty if it was not refused. */
+async function faultOf(checking: Promise<void>): Promise<string> {
+  try {
+    await checking;
+    return '';
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return `. ${error.message}`;
+  }
+}
+
+function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination', why = ''): Stream {
   const found = streams.find((stream) => stream.name === name);
   if (found) return found;
   throw sourceRefusal(
@@ -192,7 +207,7 @@ function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 
     `The ${side} has no stream ${name}${nearest(
       name,
       streams.map((stream) => stream.name),
-    )}`,
+    )}${why}`,
   );
 }
 

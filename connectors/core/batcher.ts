@@ -5,6 +5,8 @@ import { BATCH_BYTES, BATCH_ITEMS, type Batch, type Cursor, type Field, type Rea
 export type Batcher = {
   /** Adds an item of this size; returns the batch that is full without it. */
   add(item: ReadItem, bytes: number): Batch[];
+  /** Adds items that belong together, such as a page: a cut before them spares a second reading of some of them. */
+  addAll(items: readonly (readonly [ReadItem, number])[]): Batch[];
   /** Marks the last item as having an odd cursor (`odd-cursors.ts`). */
   odd(): void;
   /** Notes that all items so far lie before this cursor; `done`: progress from 0 to 1. */
@@ -45,12 +47,20 @@ export function batcher(start: Cursor | null): Batcher {
     changedFields = undefined;
     return batch;
   };
+  /** Closes the batch if this much more does not fit. */
+  const closeBefore = (count: number, size: number): Batch[] =>
+    items.length > 0 && (items.length + count > BATCH_ITEMS || bytes + size > BATCH_BYTES) ? [close()] : [];
+  const add = (item: ReadItem, size: number): Batch[] => {
+    const full = closeBefore(1, size);
+    items.push(item);
+    bytes += size;
+    return full;
+  };
   return {
-    add(item, size) {
-      const full = items.length === BATCH_ITEMS || (items.length > 0 && bytes + size > BATCH_BYTES) ? [close()] : [];
-      items.push(item);
-      bytes += size;
-      return full;
+    add,
+    addAll(given) {
+      const total = given.reduce((sum, [, size]) => sum + size, 0);
+      return [...closeBefore(given.length, total), ...given.flatMap(([item, size]) => add(item, size))];
     },
     odd: () => {
       oddCursors += 1;

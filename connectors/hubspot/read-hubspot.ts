@@ -69,11 +69,11 @@ type Some = { kind: Kind; properties: readonly Property[] };
 const ListPosition = z.object({ after: z.string().nullable() }).catch({ after: '' });
 
 async function* listAll(hubspot: Hubspot, { kind, properties }: Some, cursor: Cursor | null): AsyncGenerator<Batch> {
-  const { add, passed, rest, setFields } = batcher(cursor);
+  const { addAll, passed, rest, setFields } = batcher(cursor);
   const toItem = itemReader(properties);
   yield* setFields(fieldsOf(properties));
   for await (const { records, after } of listed(hubspot, kind, properties, ListPosition.parse(cursor))) {
-    for (const record of records) yield* add(...toItem(record));
+    yield* addAll(records.map(toItem));
     passed({ after });
   }
   yield* rest();
@@ -104,7 +104,7 @@ async function* readChanges(
   { cursor, log }: Pick<Reading, 'cursor'> & Pick<ConnectorContext, 'log'>,
 ): AsyncGenerator<Batch> {
   const { archived: isArchiveRead, lookback_minutes: minutes } = hubspot.settings;
-  const { add, passed, rest, setFields } = batcher(cursor);
+  const { addAll, passed, rest, setFields } = batcher(cursor);
   const toItem = itemReader(properties);
   const names = properties.map(({ name }) => name);
   if (!names.includes(MERGED) && known.some(({ name }) => name === MERGED)) names.push(MERGED);
@@ -119,11 +119,13 @@ async function* readChanges(
   passed({ ...window, last: position.last, archived });
   if (archived !== null) {
     for await (const { records, after } of listed(hubspot, kind, properties, { after: archived }, true)) {
-      for (const record of records) {
-        if (Date.parse(record.archivedAt ?? '') < window.from) continue;
-        const [{ record: customer }, bytes] = toItem(record);
-        yield* add({ kind: 'deleted', key: record.id, customer }, bytes);
-      }
+      const newer = records.filter(({ archivedAt }) => !(Date.parse(archivedAt ?? '') < window.from));
+      yield* addAll(
+        newer.map((record) => {
+          const [{ record: customer }, bytes] = toItem(record);
+          return [{ kind: 'deleted', key: record.id, customer }, bytes];
+        }),
+      );
       passed({ ...window, last: position.last, archived: after });
     }
   }
@@ -133,8 +135,8 @@ async function* readChanges(
     all ??= total;
     const done = all > 0 ? 1 - Math.max(0, total - records.length) / all : undefined;
     for (const record of records) {
-      for (const id of mergedInto(record)) yield* add({ kind: 'deleted', key: id }, id.length);
-      yield* add(...toItem(record));
+      const ended = mergedInto(record).map((id) => [{ kind: 'deleted', key: id }, id.length] as const);
+      yield* addAll([...ended, toItem(record)]);
       passed({ ...window, last: record.id, archived: null }, done);
     }
   }
@@ -288,10 +290,11 @@ const PRIMARY = 'Primary';
 
 /** Reads which companies contacts belong to: all of them each time, since nothing tells a change of an association. */
 async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): AsyncGenerator<Batch> {
-  const { add, passed, rest } = batcher(cursor);
+  const { addAll, passed, rest } = batcher(cursor);
   const contacts = { name: 'contacts', path: 'contacts' };
   const ids = [{ name: ID, type: 'number' }];
   for await (const { records, after } of listed(hubspot, contacts, ids, ListPosition.parse(cursor))) {
+    const found: [ReadItem, number][] = [];
     for await (const { from, to } of companiesOf(hubspot, records)) {
       for (const { toObjectId, associationTypes } of to) {
         const labels = associationTypes.flatMap(({ label }) => label ?? []);
@@ -301,9 +304,10 @@ async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): Async
           is_primary: labels.includes(PRIMARY),
           labels: labels.filter((label) => label !== PRIMARY),
         };
-        yield* add({ kind: 'record', record }, JSON.stringify(record).length);
+        found.push([{ kind: 'record', record }, JSON.stringify(record).length]);
       }
     }
+    yield* addAll(found);
     passed({ after });
   }
   yield* rest();

@@ -336,6 +336,31 @@ it('a property that is named as a member of every object is null where it is not
   expect(records).toMatchObject([{ constructor: null }]);
 });
 
+it.each(['full', 'incremental'] as const)(
+  'large records and merged ones come once each, wherever a %s reading is cut',
+  async (mode) => {
+    const server = await hubspotServer({ limits: LIMITS });
+    const ids = server.putMany(
+      'contacts',
+      Array.from({ length: 300 }, () => ({ city: 'x'.repeat(30_000) })),
+      START,
+    );
+    for (let n = 0; n < 100; n += 2) server.merge('contacts', ids[n]!, ids[n + 1]!);
+    const batches: Batch[] = [];
+    const settings = settingsOf(server);
+    await readAll(settings, { mode, fields: ['city'] }, (batch) => batches.push(batch));
+    expect(batches.length).toBeGreaterThan(1);
+    const keysOf = (some: readonly Batch[]) =>
+      some.flatMap(({ items }) => items.map((item) => 'key' in item && item.key));
+    const all = keysOf(batches);
+    for (const [done, { cursor }] of batches.slice(0, -1).entries()) {
+      const rest: Batch[] = [];
+      await readAll(settings, { mode, cursor, fields: ['city'] }, (batch) => rest.push(batch));
+      expect([...keysOf(batches.slice(0, done + 1)), ...keysOf(rest)].toSorted()).toEqual([...all].toSorted());
+    }
+  },
+);
+
 it('a cursor from a clock that was ahead is read anew from the beginning', async () => {
   const server = await hubspotServer({ limits: LIMITS });
   server.putMany('contacts', contacts(3), START);
