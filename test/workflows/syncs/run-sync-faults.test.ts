@@ -19,6 +19,7 @@ import { smtpServer } from '../../harness/core/smtp.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { hubspotServer } from '../../harness/syncs/hubspot-server.ts';
 import { ask, askForRun, makeSync, openShop, runEnded, runSync, type Shop } from '../../harness/syncs/syncs.ts';
 import { importedValues } from '../imports/import-attributes.kill.ts';
 
@@ -399,6 +400,27 @@ describe("a change of the source's fields", () => {
     expect((await runSync(stack, world, sync)).failure).toEqual({
       status: 'source_refused',
       message: 'The source has no stream losing: did you mean loosing?',
+    });
+  });
+
+  it('names a scope that the stream lacks', async () => {
+    const server = await hubspotServer();
+    server.scopes.delete('crm.objects.contacts.read');
+    const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+      name: 'CRM',
+      connector: 'hubspot',
+      settings: { access_token: server.key, address: server.url },
+    });
+    const sync = await makeSync(stack, world, {
+      source: { connection, stream: 'contacts' },
+      destination: { sor: world.sor.identifier },
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'city', to: 'plan' }] },
+    });
+    expect((await runSync(stack, world, sync)).failure).toEqual({
+      status: 'source_refused',
+      message: expect.stringMatching(
+        /no stream contacts.* lacks the scopes crm\.objects\.contacts\.read: add/,
+      ) as string,
     });
   });
 });
