@@ -93,11 +93,16 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
 
 /** Shows the first lines that differ: the runner's own diff leaves all of a big outcome out. */
 export function expectSameOutcome(outcome: unknown, unbroken: unknown): void {
-  const [lines, expected] = [outcome, unbroken].map((value) => JSON.stringify(value, null, 1).split('\n'));
+  const [lines, expected] = [outcome, unbroken].map((value) => JSON.stringify(value, inOrderOfNames, 1).split('\n'));
   const at = lines!.findIndex((line, index) => line !== expected![index]);
   const near = (of: string[]) => (at < 0 ? [of.length] : of.slice(Math.max(0, at - 10), at + 20));
   expect(near(lines!)).toEqual(near(expected!));
 }
+
+const inOrderOfNames = (_: string, value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    : value;
 
 /** A run, and the workers that it has one after another. */
 class Attempt<Run, Ground> {
