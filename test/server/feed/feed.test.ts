@@ -128,11 +128,13 @@ describe('POST /api/attribute_values', () => {
     const own = await makeWorld(store);
     const wakes: number[] = [];
     const watched = await testServer(store, { wakeFeed: async () => void wakes.push(performance.now()) });
+    const began = performance.now();
     await sendFeed(watched.app, own, value());
     expect(wakes).toHaveLength(1);
     for (let count = 0; count < 20; count += 1) await sendFeed(watched.app, own, value());
     await waitFor('the second wake', async () => wakes.length > 1);
-    for (const [at, wake] of wakes.slice(1).entries()) expect(wake - wakes[at]!).toBeGreaterThan(990);
+    // A busy machine notes a wake late, and may note the next one in time.
+    for (const [before, wake] of wakes.entries()) expect(wake - began).toBeGreaterThan(before * 990);
   });
 
   it('does not fail where the feed can not be woken', async () => {
