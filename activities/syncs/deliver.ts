@@ -92,7 +92,8 @@ export async function deliverBatch(
       behind: cursorBehind(batch),
     });
     const delivery: Delivery = { ...taken, position };
-    await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
+    // Another attempt, which began while this one read, may have stored the batch before: the run goes on from that.
+    if (!(await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) }))) return null;
     await upsertSending(tx, entityId, { syncId, runId: run.rootId ?? run.id }, sendingOf(delivery));
     return delivery;
   });

@@ -6,19 +6,19 @@ import { NO_TROUBLE } from '../jobs/jobs.ts';
 /** A batch on its way to another system: `identifier` stays the same when it is sent again; `outcomes` are JSON. */
 export type PendingBatch = Row<'sync_batches', 'identifier' | 'batch' | 'outcomes' | 'sent'>;
 
-/** A run has one at a time. */
+/** Stores the batch of a run, which has one at a time; returns false if it has one already. */
 export async function insertBatch(
   tx: Queryable,
   entityId: number,
   runId: number,
   { identifier, batch }: Omit<PendingBatch, 'outcomes' | 'sent'>,
-): Promise<void> {
-  await tx.query('INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, $3, $4)', [
-    entityId,
-    runId,
-    identifier,
-    batch,
-  ]);
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (entity_id, run_id) DO NOTHING`,
+    [entityId, runId, identifier, batch],
+  );
+  return rowCount === 1;
 }
 
 export async function findBatch(db: Queryable, entityId: number, runId: number): Promise<PendingBatch | null> {

@@ -350,8 +350,8 @@ it.each(['full', 'incremental'] as const)(
     const settings = settingsOf(server);
     await readAll(settings, { mode, fields: ['city'] }, (batch) => batches.push(batch));
     expect(batches.length).toBeGreaterThan(1);
-    const keysOf = (some: readonly Batch[]) =>
-      some.flatMap(({ items }) => items.map((item) => 'key' in item && item.key));
+    const keysOf = (some: readonly Batch[]): string[] =>
+      some.flatMap(({ items }) => items.map((item) => ('key' in item && item.key) || 'none'));
     const all = keysOf(batches);
     for (const [done, { cursor }] of batches.slice(0, -1).entries()) {
       const rest: Batch[] = [];

@@ -10,7 +10,7 @@ import { keepToShare } from '../../../connectors/core/pace.ts';
 /** Share of the quota in percent that syncs may use. */
 const SHARE = 80;
 
-const Settings = z.object({ url: z.string() });
+const Settings = z.object({ url: z.string().describe('Where its pages are') });
 const Position = z.object({ page: z.int() }).catch({ page: 0 });
 const Page = z.object({
   records: z.array(z.unknown()),

@@ -76,7 +76,8 @@ async function outcome(stack: Stack, { entityId, id, identifier }: GdprRequest):
     missing: named.filter((key) => !stored.includes(key)),
     receipts: receipts.map((receipt) => ({
       people: receipt.subjects.map(({ identifiers }) => identifiers),
-      places: receipt.places,
+      // The scratch folder is shared with runs beside this one.
+      places: receipt.places.filter(({ place }) => place !== 'scratch/'),
       archives: receipt.type === 'access' && receipt.archives.length,
     })),
   };

@@ -18,7 +18,6 @@ export const hubspotSyncUnderKill: FlowUnderKill<Run> = {
     { name: 'sync: batch written down', hit: 2 },
     { name: 'sync: batch sent', hit: 1 },
     { name: 'sync: batch sent', hit: 3 },
-    { name: 'sync: answers noted', hit: 2 },
     { name: 'sync: before a batch commits', hit: 2 },
     { name: 'sync: after a batch committed', hit: 1 },
   ],

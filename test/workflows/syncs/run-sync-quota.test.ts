@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import type { SyncRun } from '../../../api/syncs/sync-runs.ts';
@@ -30,11 +31,14 @@ beforeAll(async () => {
   world = await makeWorld(stack.store);
 });
 
+/** Number of the page that is asked for: a step that is tried once more asks for it again. */
+const pageOf = ({ url }: IncomingMessage) => Number(new URL(url!, 'http://quota').searchParams.get('page'));
+
 /** Answers with a page of so many records, or with none, as a source does that lets no more calls through. */
 function page(records: number, { used, waitMs }: { used: number; waitMs: number }, isLast = false): Answer {
-  return (_, response, nth) => {
+  return (request, response) => {
     const answer: QuotaPage = {
-      records: Array.from({ length: records }, (__, n) => ({ email: `quota-${nth}-${n}`, tariff: 'gold' })),
+      records: Array.from({ length: records }, (_, n) => ({ email: `quota-${pageOf(request)}-${n}`, tariff: 'gold' })),
       isLast,
       quota: { used, limit: 100, resetsAtMs: Date.now() + waitMs },
     };
@@ -70,7 +74,7 @@ it('a run past the share of a quota writes what it read, says until when it wait
   const none = page(0, { used: 81, waitMs: WAIT_MS });
   const last = page(1, { used: 1, waitMs: HOUR_MS }, true);
   const sync = await syncOf('/waits', (request, response, nth) =>
-    (answers[nth] ?? (isUsed ? none : last))(request, response, nth),
+    (answers[pageOf(request)] ?? (isUsed ? none : last))(request, response, nth),
   );
   const run = await askForRun(stack, world, sync);
 
@@ -79,9 +83,9 @@ it('a run past the share of a quota writes what it read, says until when it wait
     state: 'running',
     tries: 0,
     failure: null,
-    requests: 2,
     records: { read: 5, written: 5 },
   });
+  expect(first.requests).toBeGreaterThanOrEqual(2);
   expect(first.fault).toMatch(/^127\.0\.0\.1:\d+ has counted 81 of the 100 calls of its quota, .* 80 % .* at 20\d\d-/);
   expect(waitOf(first)).toMatch(/^waiting until \d\d:\d\d:\d\d: 127\.0\.0\.1/);
 
@@ -104,10 +108,12 @@ it('a run past the share of a quota writes what it read, says until when it wait
 });
 
 it('a run that waits hours for its quota can be canceled, and the next one runs', async () => {
-  const answers = [page(1, { used: 90, waitMs: 5 * HOUR_MS }), page(1, { used: 1, waitMs: HOUR_MS }, true)];
-  const sync = await syncOf('/canceled', (request, response, nth) => answers[nth]!(request, response, nth));
+  const [used, left] = [page(1, { used: 90, waitMs: 5 * HOUR_MS }), page(1, { used: 1, waitMs: HOUR_MS }, true)];
+  let isUsed = true;
+  const sync = await syncOf('/canceled', (request, response, nth) => (isUsed ? used : left)(request, response, nth));
   const first = await askForRun(stack, world, sync);
   const { waits_until: until } = await waiting(sync, first);
+  isUsed = false;
   expect(Math.abs(new Date(until!).getTime() - Date.now() - 5 * HOUR_MS)).toBeLessThan(60_000);
   const second = await askForRun(stack, world, sync);
   await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${first}/cancel`);
