@@ -187,7 +187,6 @@ async function defineAttributes(
   return made;
 }
 
-/** Returns the stream of that name. Refuses an unknown name, and suggests the nearest; `side` is for the message. */
 /** Returns the message of a refused check, as a further sentence; empty if it was not refused. */
 async function faultOf(checking: Promise<void>): Promise<string> {
   try {
@@ -199,6 +198,10 @@ async function faultOf(checking: Promise<void>): Promise<string> {
   }
 }
 
+/**
+ * Returns the stream of that name. Refuses an unknown name, and suggests the nearest; `side` is for the message, which
+ * ends with `why`.
+ */
 function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination', why = ''): Stream {
   const found = streams.find((stream) => stream.name === name);
   if (found) return found;

@@ -48,7 +48,7 @@ export type Reading = {
    * incremental one also from an earlier reading.
    */
   cursor: Cursor | null;
-  /** Whether the cursor comes from an earlier batch of this run: a reading that was at its end is not begun anew. */
+  /** True if the cursor comes from an earlier batch of this run: a reading that was at its end is not begun anew. */
   isContinued?: boolean;
   /**
    * The fields that the sync uses, without cursorField; null: all. A source that can leaves out the others, so that no

@@ -8,7 +8,7 @@ import type { ConnectorContext } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { answerAs, errorJson } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
-import { CallWindow, keepToShare, Pace, quotaWait } from '../core/pace.ts';
+import { CallWindow, keepToShare, Pace, type Quota, quotaWait } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
 import type { HubspotSettings } from './hubspot-settings.ts';
 
@@ -65,7 +65,7 @@ class Account {
   /** The least that an account has; the first answer says how much this one has. */
   #most = 100;
   #calls = new CallWindow({ calls: this.#most, windowMs: 10_000 * LONGER });
-  #quota: { used: number; limit: number; resetsAtMs: number } | undefined;
+  #quota: Quota | undefined;
 
   constructor(searchesPerSecond: number) {
     this.searches = new CallWindow({ calls: searchesPerSecond, windowMs: 1_000 * LONGER });
@@ -79,7 +79,7 @@ class Account {
   }
 
   /** Takes the window's limit from an answer; returns the day's, where the answer has it. */
-  note(headers: Record<string, string | undefined>): { used: number; limit: number } | null {
+  note(headers: Record<string, string | undefined>): Omit<Quota, 'resetsAtMs'> | null {
     const [most, windowMs, limit, remaining] = ['max', 'interval-milliseconds', 'daily', 'daily-remaining'].map(
       (name) => Number(headers[`x-hubspot-ratelimit-${name}`] ?? Number.NaN),
     ) as [number, number, number, number];
@@ -91,7 +91,7 @@ class Account {
   }
 
   /** Notes that this much of the day's calls is used, until a time. */
-  setQuota(quota: { used: number; limit: number; resetsAtMs: number }): void {
+  setQuota(quota: Quota): void {
     this.#quota = quota;
   }
 

@@ -137,7 +137,7 @@ it('every command block of README and docs works as copied, in order', async () 
   const hubspot = await hubspotServer();
   hubspot.put('contacts', { email: 'grace@example.com', firstname: 'Grace', lifecyclestage: 'lead' });
   await started(folder, port);
-  /** What a reader puts in, too: where their service runs, and how their database and their CRM are reached. */
+  /** Replacements that a reader makes, too: addresses of the service, the database and the CRM. */
   const own = (code: string) =>
     code
       .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)

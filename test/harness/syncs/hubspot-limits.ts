@@ -8,7 +8,7 @@ export type HubSpotLimitSettings = {
   urlBytes?: number;
   /** Without search, by real time. */
   perTenSeconds?: number;
-  /** Of the Service Key, by the server's clock; OAuth has none. */
+  /** Limit of a Service Key's calls in a day of the server's clock; OAuth has none. */
   perDay?: number;
   /** By real time. */
   searchPerSecond?: number;

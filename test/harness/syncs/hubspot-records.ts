@@ -43,7 +43,7 @@ export type ObjectType = {
   created: string;
   modified: string;
   required: string[];
-  /** Those that are returned if none is asked for. */
+  /** Names of the properties that an answer has if none is asked for. */
   defaults: string[];
   properties: Map<string, HubSpotProperty>;
   records: Map<string, StoredRecord>;

@@ -32,7 +32,7 @@ type HubSpotSettings = {
   delayMs?: number;
   /** The clock of records, search, tokens and the day, in ms. Windows of seconds count real time. */
   now?: () => number;
-  /** Of the account, where its day ends. */
+  /** The time zone of the account, by which its day ends. */
   timeZone?: string;
   scopes?: string[];
   limits?: HubSpotLimitSettings;
