@@ -1,6 +1,7 @@
 /** Calls of operations from pages: reads that are kept and polled, and actions that are sent once. */
 import {
   keepPreviousData,
+  type Query,
   useInfiniteQuery,
   useMutation,
   useQuery,
@@ -170,9 +171,10 @@ export function useAction<N extends OperationName>(
     },
     async onSuccess(result) {
       sent.current = null;
-      await Promise.all(
-        changes.map((read) => queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[1] === read })),
-      );
+      const isChanged = ({ queryKey }: Query) => changes.includes(queryKey[1] as OperationName);
+      // A page that comes back would show the result from before until it has read anew.
+      queries.removeQueries({ predicate: isChanged, type: 'inactive' });
+      await queries.invalidateQueries({ predicate: isChanged });
       onDone?.(result);
     },
   });
