@@ -34,11 +34,12 @@ import { storable } from './stored-size.ts';
 /** Checks the source's fields before it is read, applies the sync's rule to changes, and begins the run. */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { connector, settings } = ends.source;
-  const streams = await connector.source!.discover(settings, scope.context);
-  const why = streams.some(({ name }) => name === job.sync.stream)
+  const { stream: asked } = job.sync;
+  const streams = await streamsFor(asked, (only) => connector.source!.discover(settings, scope.context, only));
+  const why = streams.some(({ name }) => name === asked)
     ? ''
     : await faultOf(connector.source!.check(settings, scope.context)); // such as a right that is missing for it
-  const stream = streamNamed(streams, job.sync.stream, 'source', why);
+  const stream = streamNamed(streams, asked, 'source', why);
   const inVain = fieldsNamedInVain(job.sync, stream).map((name) => shorten(name));
   if (inVain.length > 0) scope.log(sayInVain(inVain, stream));
   if (job.run.dryRun) await checkDestination(job.sync, ends, scope.context);
@@ -198,6 +199,15 @@ async function faultOf(checking: Promise<void>): Promise<string> {
   }
 }
 
+/** Returns the streams that are listed for this one; all of them, by which it can be corrected, if it is not there. */
+async function streamsFor<S extends Stream[] | null>(
+  stream: string,
+  discover: (only?: string) => Promise<S>,
+): Promise<S> {
+  const found = await discover(stream);
+  return found === null || found.some(({ name }) => name === stream) ? found : discover();
+}
+
 /**
  * Returns the stream of that name. Refuses an unknown name, and suggests the nearest; `side` is for the message, which
  * ends with `why`.
@@ -255,7 +265,9 @@ async function checkDestination(
   context: ConnectorContext,
 ): Promise<void> {
   if (!open || 'sorId' in destination) return;
-  const streams = await open.connector.destination!.discover(open.settings, context);
+  const streams = await streamsFor(destination.stream, (only) =>
+    open.connector.destination!.discover(open.settings, context, only),
+  );
   if (streams === null) return;
   const { name, fields } = streamNamed(streams, destination.stream, 'destination');
   const names = fields.map((field) => field.name);

@@ -64,8 +64,16 @@ export class KeptToken<Context> {
 
 type TokenContext = Pick<ConnectorContext, 'fetch' | 'signal'>;
 
-/** A request for a token: the form, and words on what to check if it is refused. */
-export type Grant = { url: string; form: Record<string, string>; advice: string };
+/**
+ * A request for a token: the form, and words on what to check if it is refused. `check` refuses a token that is granted
+ * for something else.
+ */
+export type Grant = {
+  url: string;
+  form: Record<string, string>;
+  advice: string;
+  check?: (granted: Granted) => void;
+};
 
 const Granted = z.object({
   access_token: z.string().min(1),
@@ -80,7 +88,10 @@ const Refused = z.object({ error: z.string().regex(/^[\w.-]{1,64}$/) });
 const UNKNOWN_SECONDS = 3_600;
 
 /** Asks for a token. Refuses with the endpoint's error code; its description is never quoted. */
-export async function requestToken({ url, form, advice }: Grant, { fetch, signal }: TokenContext): Promise<Granted> {
+export async function requestToken(
+  { url, form, advice, check }: Grant,
+  { fetch, signal }: TokenContext,
+): Promise<Granted> {
   const { host } = new URL(url);
   const answer = await fetch.request(url, {
     method: 'POST',
@@ -93,7 +104,10 @@ export async function requestToken({ url, form, advice }: Grant, { fetch, signal
   const json = await errorJson(answer);
   if (answer.status <= 299) {
     const granted = Granted.safeParse(json);
-    if (granted.success) return granted.data;
+    if (granted.success) {
+      check?.(granted.data);
+      return granted.data;
+    }
     throw sourceRefusal('source_refused', `${host} answered without an access token: check the address`);
   }
   const refused = Refused.safeParse(json);

@@ -118,7 +118,8 @@ export type Source<Settings> = {
   reportsDeletions?: true;
   /** Reaches the source with these settings, as `read` will. */
   check(settings: Settings, context: ConnectorContext): Promise<void>;
-  discover(settings: Settings, context: ConnectorContext): Promise<Stream[]>;
+  /** Returns the streams; `only`: others than this one are not needed. */
+  discover(settings: Settings, context: ConnectorContext, only?: string): Promise<Stream[]>;
   /** Ends without an error only when everything was read. */
   read(settings: Settings, reading: Reading, context: ConnectorContext): AsyncIterable<Batch>;
 };
@@ -134,8 +135,8 @@ export type WriteOutcome =
 
 export type Destination<Settings> = {
   check(settings: Settings, context: ConnectorContext): Promise<void>;
-  /** Returns the streams it can be written to, with their fields; null if any are accepted. */
-  discover(settings: Settings, context: ConnectorContext): Promise<Stream[] | null>;
+  /** Returns the streams it can be written to, with their fields; null if any are accepted. `only`: as of a source. */
+  discover(settings: Settings, context: ConnectorContext, only?: string): Promise<Stream[] | null>;
   /**
    * Yields the outcomes of the next records, in order, as soon as they are known: those before an error are kept.
    * Writing the same records again has no further effect: they are identified by `key`, the values of the identifying

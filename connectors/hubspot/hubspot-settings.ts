@@ -1,20 +1,8 @@
 /** Settings of a connection to HubSpot. */
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
+import { credential, wholeNumber } from '../core/common-settings.ts';
 import { harmless, refineBy, secret } from '../core/contract.ts';
-
-const credential = (name: string) =>
-  z
-    .string({ error: `${name} must be a text` })
-    .min(1, `${name} must not be empty`)
-    .max(4_096, `${name} must have at most 4096 characters`)
-    .regex(/^[\x21-\x7e]*$/, `${name} must have no spaces and no other characters than ASCII`);
-
-const whole = (name: string, least: number, most: number) =>
-  z
-    .int({ error: `${name} must be a whole number` })
-    .min(least, `${name} must be at least ${least}`)
-    .max(most, `${name} must be at most ${most}`);
 
 export const hubspotSettings = z
   .object({
@@ -26,16 +14,16 @@ export const hubspotSettings = z
     refresh_token: secret(credential('refresh_token'))
       .optional()
       .describe('The refresh token that an installation of the OAuth app gave'),
-    lookback_minutes: harmless(whole('lookback_minutes', 0, 10_080).default(60)).describe(
+    lookback_minutes: harmless(wholeNumber('lookback_minutes', 0, 10_080).default(60)).describe(
       'How far an incremental reading goes back before the end of the last one: search finds changes late',
     ),
     archived: harmless(z.boolean({ error: 'archived must be true or false' }).default(false)).describe(
       'Whether archived records come as deletions; each incremental run then lists all archived records',
     ),
-    daily_share: harmless(whole('daily_share', 1, 100).default(80)).describe(
+    daily_share: harmless(wholeNumber('daily_share', 1, 100).default(80)).describe(
       "Percentage of the account's daily calls; past it runs wait for the next day",
     ),
-    searches_per_second: harmless(whole('searches_per_second', 1, 1_000).default(5)).describe(
+    searches_per_second: harmless(wholeNumber('searches_per_second', 1, 1_000).default(5)).describe(
       'Searches per second, which all apps of an account share; HubSpot allows five',
     ),
     address: z

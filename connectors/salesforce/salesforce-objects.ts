@@ -1,0 +1,149 @@
+/** Objects of an org, their fields, and the values of these as fields of records. */
+import { z } from 'zod';
+import type { FieldType } from '../../domain/syncs/sync-codes.ts';
+import { isKeptByDouble } from '../../domain/text/number-value.ts';
+import type { Field, Json, Stream } from '../core/contract.ts';
+import { inOrder } from '../core/pace.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
+import { codesIn, type Salesforce } from './salesforce-api.ts';
+
+/** The id of a record: 18 characters, the last three of which make it unique without case. */
+export const ID = 'Id';
+/** Set on records in the recycle bin; the record that a merged one became part of. */
+export const IS_DELETED = 'IsDeleted';
+export const MASTER = 'MasterRecordId';
+/** Times that tell a change, the best first: the first also moves by changes of the system. */
+const TIMES = ['SystemModstamp', 'LastModifiedDate', 'CreatedDate'];
+
+const DescribedField = z.object({
+  name: z.string(),
+  type: z.string(),
+  filterable: z.boolean().optional(),
+  sortable: z.boolean().optional(),
+  nillable: z.boolean().optional(),
+  calculated: z.boolean().optional(),
+  createable: z.boolean().optional(),
+  updateable: z.boolean().optional(),
+  externalId: z.boolean().optional(),
+  idLookup: z.boolean().optional(),
+  unique: z.boolean().optional(),
+});
+export type DescribedField = z.output<typeof DescribedField>;
+
+const Described = z.object({
+  name: z.string(),
+  queryable: z.boolean().optional(),
+  createable: z.boolean().optional(),
+  updateable: z.boolean().optional(),
+  deletable: z.boolean().optional(),
+  fields: z.array(DescribedField),
+});
+export type Described = z.output<typeof Described>;
+
+const Listed = z.object({
+  sobjects: z.array(
+    z.object({
+      name: z.string(),
+      queryable: z.boolean(),
+      deprecatedAndHidden: z.boolean().optional(),
+      associateEntityType: z.string().nullish(),
+    }),
+  ),
+});
+
+/** Maximum size of a description: a field has all its choices. */
+const DESCRIBED_BYTES = 32 * 1024 * 1024;
+const IN_FLIGHT = 8;
+
+/** Kinds of fields that no query of both ways can read: parts of compounds are fields of their own; base64 is a file. */
+const UNREAD = new Set(['address', 'location', 'base64', 'complexvalue']);
+
+export const isRead = ({ type }: DescribedField): boolean => !UNREAD.has(type);
+
+/** Describes an object; refuses one that the org lacks or its user may not see. */
+export async function describe(salesforce: Salesforce, stream: string): Promise<Described> {
+  const call = { path: `/sobjects/${encodeURIComponent(stream)}/describe`, mostBytes: DESCRIBED_BYTES };
+  try {
+    return await salesforce.read(Described, call);
+  } catch (error) {
+    if (!codesIn(error).includes('NOT_FOUND')) throw error;
+    const message = `stream: ${salesforce.host} has no object of this name, or the user may not see it: choose one of those listed`;
+    throw sourceRefusal('source_refused', message);
+  }
+}
+
+/**
+ * Lists streams. Each costs a call, so what belongs to other objects is left out: histories, shares, feeds. `only`:
+ * the one stream that is asked for.
+ */
+export async function listStreams(salesforce: Salesforce, signal: AbortSignal, only?: string): Promise<Stream[]> {
+  const { sobjects } = await salesforce.read(Listed, { path: '/sobjects', mostBytes: DESCRIBED_BYTES });
+  const isWanted = ({ name, queryable, deprecatedAndHidden, associateEntityType }: (typeof sobjects)[number]) =>
+    queryable && (only === undefined ? !deprecatedAndHidden && !associateEntityType : name === only);
+  const names = sobjects.filter(isWanted).map(({ name }) => name);
+  const streams: Stream[] = [];
+  for await (const found of inOrder(names, IN_FLIGHT, (name) => describe(salesforce, name), signal))
+    streams.push(streamOf(found));
+  return streams;
+}
+
+function streamOf({ name, fields }: Described): Stream {
+  const time = timeOf(fields);
+  return {
+    name,
+    fields: fieldsOf(fields),
+    key: [ID],
+    incremental: { fields: time === undefined ? [] : [time] },
+  };
+}
+
+/** Returns the field that tells a change, if a query may be filtered and ordered by it. */
+export const timeOf = (fields: readonly DescribedField[]): string | undefined =>
+  TIMES.find((name) => fields.some((field) => field.name === name && field.filterable && field.sortable));
+
+export function fieldsOf(fields: readonly DescribedField[]): Field[] {
+  return fields.filter(isRead).map((field) => ({
+    name: field.name,
+    type: typeOf(field),
+    nullable: field.nillable ?? true,
+    ...(field.createable || field.updateable ? {} : { takes_values: 'never' as const }),
+  }));
+}
+
+/** Types by those of fields (SOAP API Developer Guide, "Field Types"); all others are texts. */
+const TYPES: Record<string, FieldType> = {
+  boolean: 'boolean',
+  int: 'integer',
+  long: 'integer',
+  double: 'number',
+  currency: 'number',
+  percent: 'number',
+  date: 'date',
+  datetime: 'datetime',
+  multipicklist: 'array',
+};
+
+export const typeOf = ({ type }: DescribedField): FieldType => TYPES[type] ?? 'string';
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/** Times as Salesforce writes them: 2026-01-31T12:00:00.000+0000. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)$/;
+
+/** Returns a value of JSON or CSV as one of its field's type; one without that form stays as it is. */
+export function valueOf(type: FieldType, value: Json): Json {
+  if (value === null || value === '') return null;
+  if (typeof value !== 'string') return type === 'string' && typeof value === 'number' ? `${value}` : value;
+  switch (type) {
+    case 'integer':
+    case 'number':
+      return NUMBER.test(value) && isKeptByDouble(value) ? Number(value) : value;
+    case 'boolean':
+      return value === 'true' || (value === 'false' ? false : value);
+    case 'array':
+      return value.split(';').filter((choice) => choice !== '');
+    case 'datetime':
+      return TIME.test(value) ? new Date(value).toISOString() : value;
+    default:
+      return value;
+  }
+}
