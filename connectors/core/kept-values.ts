@@ -1,4 +1,7 @@
-/** Values that the requests of a process share by name, such as tokens: each is kept for a time after its last use. */
+/** Values that the requests of a process share by name, such as tokens, and values that a run asks for once. */
+import type { ConnectorContext } from './contract.ts';
+
+/** Values by name: each is kept for a time after its last use. */
 export class KeptValues<T> {
   readonly #kept = new Map<string, { value: T; usedAt: number }>();
   readonly #most: number;
@@ -19,6 +22,21 @@ export class KeptValues<T> {
     // Behind all others: the first ones are dropped first.
     this.#kept.delete(name);
     this.#kept.set(name, { value, usedAt: now });
+    return value;
+  }
+}
+
+/** Values that a run asks for once, by its context and a name. */
+export class RunValues<T> {
+  readonly #byRun = new WeakMap<ConnectorContext, Map<string, T>>();
+
+  async of(context: ConnectorContext, name: string, ask: () => Promise<T>): Promise<T> {
+    const ofRun = this.#byRun.get(context) ?? new Map<string, T>();
+    this.#byRun.set(context, ofRun);
+    const found = ofRun.get(name);
+    if (found !== undefined) return found;
+    const value = await ask();
+    ofRun.set(name, value);
     return value;
   }
 }

@@ -12,8 +12,10 @@ import {
 } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { answerAs, errorJson, TooLargeAnswer } from '../core/json-requests.ts';
+import { RunValues } from '../core/kept-values.ts';
 import { inOrder } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
+import { halvesOf, partsOf, roundsOf, Turns } from '../core/write-order.ts';
 import { Hubspot } from './hubspot-api.ts';
 import { checkWhole, detailOf, type Failing, Fault, isConflict, outcomeOfFault } from './hubspot-faults.ts';
 import {
@@ -65,10 +67,7 @@ export async function* writeHubspot(
   const turns = new Turns();
   const refused = new Map<string, Failing>();
   const names = properties.map(({ name }) => name);
-  const parts = Array.from({ length: Math.ceil((records.length - answered) / PER_CALL) }, (_, part) => {
-    const from = answered + part * PER_CALL;
-    return { from, some: records.slice(from, from + PER_CALL) };
-  });
+  const parts = partsOf(records, answered, PER_CALL);
   const work = async ({ from, some }: (typeof parts)[number], signal: AbortSignal): Promise<WriteOutcome[]> => {
     const rows = some.map((record, n) => rowOf(record, key[0]!, from + n));
     const onSending = () => sending(from + some.length);
@@ -82,19 +81,14 @@ export async function* writeHubspot(
 
 type Known = { kind: Kind; properties: Property[] };
 
-const knownKinds = new WeakMap<ConnectorContext, Map<string, Known>>();
+const knownKinds = new RunValues<Known>();
 
 /** Returns a stream's kind and properties, which a run asks for once. */
-async function knownKind(hubspot: Hubspot, stream: string, context: ConnectorContext): Promise<Known> {
-  const ofRun = knownKinds.get(context) ?? new Map<string, Known>();
-  knownKinds.set(context, ofRun);
-  const found = ofRun.get(stream);
-  if (found) return found;
-  const kind = await kindOf(hubspot, stream);
-  const read = { kind, properties: await propertiesOf(hubspot, kind) };
-  ofRun.set(stream, read);
-  return read;
-}
+const knownKind = (hubspot: Hubspot, stream: string, context: ConnectorContext): Promise<Known> =>
+  knownKinds.of(context, stream, async () => {
+    const kind = await kindOf(hubspot, stream);
+    return { kind, properties: await propertiesOf(hubspot, kind) };
+  });
 
 function wayOf({ name }: Kind, properties: readonly Property[], key: readonly string[]): Way {
   const [field] = key;
@@ -159,29 +153,6 @@ function textOf(value: Json): string | { fault: string } {
 
 /** Returns a key's value as HubSpot compares it: addresses without case. */
 const comparable = (way: Way, value: string) => (way === 'email' ? value.trim().toLowerCase() : value);
-
-/** Lets parts that write one record follow each other in the order in which they were begun. */
-class Turns {
-  readonly #begun: { names: Promise<Set<string>>; done: Promise<void> }[] = [];
-
-  /** Writes after all earlier parts that share one of `names`. */
-  async take<T>(names: Promise<Set<string>>, write: () => Promise<T>): Promise<T> {
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    const before = [...this.#begun];
-    const turn = { names, done };
-    this.#begun.push(turn);
-    try {
-      const own = await names;
-      for (const other of before) {
-        if ([...(await other.names)].some((name) => own.has(name))) await other.done;
-      }
-      return await write();
-    } finally {
-      this.#begun.splice(this.#begun.indexOf(turn), 1);
-      resolve();
-    }
-  }
-}
 
 const Written = z.object({
   results: z.array(HubspotRecord.extend({ objectWriteTraceId: z.string().nullish() })),
@@ -414,20 +385,3 @@ function outcomeOfStage({ values }: Row, { properties }: WrittenRecord): WriteOu
   const message = 'was not taken: HubSpot never moves it backward, and kept the stage that the record has';
   return { kind: 'failed', message, later: false, field: STAGE };
 }
-
-/** Cuts rows so that none has two of one name: HubSpot refuses a call with two inputs that mean one record. */
-function roundsOf(rows: Row[], nameOf: (row: Row) => string): Row[][] {
-  const rounds: Row[][] = [];
-  const counts = new Map<string, number>();
-  for (const row of rows) {
-    const earlier = counts.get(nameOf(row)) ?? 0;
-    counts.set(nameOf(row), earlier + 1);
-    (rounds[earlier] ??= []).push(row);
-  }
-  return rounds;
-}
-
-const halvesOf = <T>(items: readonly T[]): T[][] => {
-  const half = Math.ceil(items.length / 2);
-  return [items.slice(0, half), items.slice(half)];
-};
