@@ -369,7 +369,7 @@ export type Tables = {
   };
   sync_records: {
     entityId: number; syncId: number; key: string; customerId: string | null; checksum: Buffer | null; runId: number;
-    seenBy: number | null; sourceKey: Buffer | null; isDeleted: boolean;
+    seenBy: number | null; sourceKey: Buffer | null; isDeleted: boolean; hasOtherSources: boolean;
   };
   sync_requests: {
     entityId: number; runId: number; id: number; sentAt: Date; writtenAt: Date; method: string; path: string;
@@ -390,7 +390,7 @@ export type Tables = {
     failingSince: Date | null; waitsUntil: Date | null; failureStatus: string | null; failure: string | null;
     sample: unknown; mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
     mailReason: string | null; mailDueAt: Date | null; alert: string | null; fieldsRead: string[] | null;
-    requests: number; deletionsIgnored: number;
+    requests: number; deletionsIgnored: number; unidentified: number;
   };
   syncs: {
     entityId: number; id: number; identifier: string; name: string; connectionId: number; stream: string;

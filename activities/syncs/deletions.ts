@@ -1,5 +1,6 @@
-/** Deletions that a source reports: their records are found by customer, or by the source's own key. */
+/** Deletions that a source reports, and failed records without a key: finds their records by the source's own key. */
 import type { ReadItem } from '../../connectors/core/contract.ts';
+import { isOfErased } from '../../domain/imports/import-error.ts';
 import { findKeysBySource } from '../../store/syncs/sync-records.ts';
 import type { Database } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -27,15 +28,17 @@ export function deletionRecord(
 }
 
 /**
- * Adds to deletions the keys of records that came with the same source key: earlier in the batch, or before. Call it
- * when all batches before are stored.
+ * Adds to deletions, and to records that failed without a key, the keys of records that came with the same source key:
+ * earlier in the batch, or before. Call it for deletions when all batches before are stored.
  */
 export async function withKeysOfSource<R extends BatchRecord>(
   db: Database,
   { entityId, id }: Pick<Sync, 'entityId' | 'id'>,
   records: R[],
 ): Promise<R[]> {
-  const asked = records.flatMap(({ deletes, sourceKey }) => (deletes && sourceKey !== null ? sourceKey : []));
+  const asked = records.flatMap((record) =>
+    record.sourceKey !== null && (record.deletes || isKeyless(record)) ? record.sourceKey : [],
+  );
   if (asked.length === 0) return records;
   const known = await findKeysBySource(db, entityId, id, asked);
   const here = new Map<string, string>();
@@ -43,12 +46,16 @@ export async function withKeysOfSource<R extends BatchRecord>(
     const { deletes, sourceKey, key } = record;
     if (sourceKey === null) return record;
     if (!deletes && key !== null) here.set(sourceKey, key);
-    if (!deletes || deletes === 'ignored') return record;
     const earlier = here.get(sourceKey);
-    const keys = [...deletes, ...(known.get(sourceKey) ?? []), ...(earlier === undefined ? [] : [earlier])];
-    return { ...record, deletes: [...new Set(keys)] };
+    const keys = [...(known.get(sourceKey) ?? []), ...(earlier === undefined ? [] : [earlier])];
+    if (isKeyless(record)) return { ...record, knownAs: [...new Set(keys)] };
+    if (!deletes || deletes === 'ignored') return record;
+    return { ...record, deletes: [...new Set([...deletes, ...keys])] };
   });
 }
+
+/** Returns whether a record failed without a key; one of an erased person is no known record. */
+const isKeyless = ({ key, error }: BatchRecord) => key === null && error !== null && !isOfErased(error);
 
 /** Returns what a dry run says of a deletion. */
 export function sayDeletion(outcome: RecordOutcome): string {

@@ -4,7 +4,12 @@ import type { Tx } from '../../store/core/database.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
 import { sumErrors } from '../../store/imports/import-lanes.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import { type HandledRecord, type KnownRecord, upsertRecords } from '../../store/syncs/sync-records.ts';
+import {
+  type HandledRecord,
+  type KnownRecord,
+  type SeenRecord,
+  upsertRecords,
+} from '../../store/syncs/sync-records.ts';
 import type { RecordCounts, RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
@@ -27,13 +32,15 @@ export type BatchRecord = {
   error: ImportError | null;
   /** True if its customer id is probably a mistake. */
   isSuspicious?: boolean;
+  /** If it failed without a key: the keys of known records that came with its source key; missing if it has none. */
+  knownAs?: readonly string[];
   /** Not a record, but the deletion of those with these keys; `ignored`: the sync removes nothing. */
   deletes?: readonly string[] | 'ignored';
 };
 
 /** Returns the keys that these records and deletions are about. */
-export function keysOf(records: readonly Pick<BatchRecord, 'key' | 'deletes'>[]): string[] {
-  return records.flatMap(({ key, deletes = [] }) => key ?? (deletes === 'ignored' ? [] : deletes));
+export function keysOf(records: readonly Pick<BatchRecord, 'key' | 'deletes' | 'knownAs'>[]): string[] {
+  return records.flatMap(({ key, knownAs = [], deletes = knownAs }) => key ?? (deletes === 'ignored' ? [] : deletes));
 }
 
 /** `superseded`: a later run has already read a newer state of the re-driven record. */
@@ -50,8 +57,10 @@ export function decideOutcomes(
 ): RecordOutcome[] {
   const last = new Map<string, Buffer | null>();
   const deleted = new Set<string>();
-  const isThere = (key: string) => !deleted.has(key) && (last.has(key) || known.get(key)?.isDeleted === false);
-  return records.map(({ key, checksum, error, deletes, wasNamed = false }) => {
+  const back = new Set<string>();
+  const isThere = (key: string) =>
+    !deleted.has(key) && (last.has(key) || (back.has(key) && known.has(key)) || known.get(key)?.isDeleted === false);
+  return records.map(({ key, checksum, error, deletes, knownAs = [], wasNamed = false }) => {
     if (deletes === 'ignored') return 'ignored';
     if (deletes) {
       const there = deletes.filter(isThere);
@@ -63,6 +72,10 @@ export function decideOutcomes(
     if (rootId !== null && key !== null && isOutdated(before, { id, rootId, wasNamed })) return 'superseded';
     if (error) {
       if (key !== null) last.set(key, null);
+      for (const each of knownAs) {
+        deleted.delete(each);
+        back.add(each);
+      }
       return error.outcome === 'ignored' ? 'ignored' : 'failed';
     }
     if (key === null) return 'written';
@@ -82,23 +95,35 @@ function isOutdated(
   return before.runId !== id && (before.runId > rootId || (before.runId === rootId && before.checksum !== null));
 }
 
+/** Changes of known records; `shared`: keys with which records of several source keys came. */
+type Notes = { handled: HandledRecord[]; seen: SeenRecord[]; deleted: string[]; shared: string[] };
+
 /**
- * Returns what to store about each key (its last record counts), which unchanged records were seen, and which were
- * deleted. Leaves out records that failed in a re-drive: they would pass for the latest state.
+ * Returns what to store about each key (its last record counts), which records were seen (unchanged, or failed without
+ * a key), and which were deleted. Leaves out records that failed in a re-drive: they would pass for the latest state.
  */
 export function notesOf(
   records: readonly (BatchRecord & { customerId?: string | null })[],
   outcomes: readonly RecordOutcome[],
   { rootId }: Pick<SyncRun, 'rootId'>,
-): { handled: HandledRecord[]; seen: Pick<HandledRecord, 'key' | 'sourceKey'>[]; deleted: string[] } {
+): Notes {
   const handled = new Map<string, HandledRecord>();
-  const seen = new Map<string, Pick<HandledRecord, 'key' | 'sourceKey'>>();
+  const seen = new Map<string, SeenRecord>();
   const deleted = new Set<string>();
-  for (const [index, { key, sourceKey, checksum, deletes = [], customerId = null }] of records.entries()) {
+  const sources = new Map<string, Set<string>>();
+  for (const [
+    index,
+    { key, sourceKey, checksum, deletes = [], knownAs = [], customerId = null },
+  ] of records.entries()) {
     const outcome = outcomes[index]!;
     for (const each of deletes === 'ignored' ? [] : deletes) deleted.add(each);
+    for (const each of rootId === null ? knownAs : []) {
+      deleted.delete(each);
+      if (!seen.has(each)) seen.set(each, { key: each, sourceKey: null });
+    }
     if (key === null || outcome === 'superseded') continue;
     deleted.delete(key);
+    if (sourceKey !== null) sources.set(key, (sources.get(key) ?? new Set()).add(sourceKey));
     if (outcome === 'unchanged') seen.set(key, { key, sourceKey });
     else if (outcome === 'written') handled.set(key, { key, customerId, checksum, sourceKey });
     else if (rootId === null) handled.set(key, { key, customerId, checksum: null, sourceKey });
@@ -108,6 +133,7 @@ export function notesOf(
     handled: [...handled.values()],
     seen: [...seen.values()].filter(({ key }) => !handled.has(key)),
     deleted: [...deleted],
+    shared: [...sources].flatMap(([key, { size }]) => (size > 1 ? key : [])),
   };
 }
 
@@ -146,6 +172,7 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
   const count = (...of: RecordOutcome[]) => outcomes.filter((outcome) => of.includes(outcome)).length;
   const deletionsIgnored = records.filter(({ deletes }) => deletes === 'ignored').length;
   const types = errors.map(({ errorType }) => ({ [errorType]: 1 }));
+  const keyless = records.filter(({ key, error }) => key === null && error !== null && !isOfErased(error));
   return {
     ...before,
     read: before.read + outcomes.length,
@@ -154,8 +181,8 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
     ignored: before.ignored + count('ignored'),
     deletionsIgnored: before.deletionsIgnored + deletionsIgnored,
     failed: before.failed + count('failed'),
-    unnamed:
-      before.unnamed + records.filter(({ key, error }) => key === null && error !== null && !isOfErased(error)).length,
+    unnamed: before.unnamed + keyless.filter(({ knownAs }) => knownAs === undefined).length,
+    unidentified: before.unidentified + keyless.filter(({ knownAs }) => knownAs?.length === 0).length,
     suspiciousIds:
       before.suspiciousIds + records.filter(({ isSuspicious, error }) => isSuspicious && error === null).length,
     errorsByType: sumErrors([before.errorsByType, ...types]),

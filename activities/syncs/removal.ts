@@ -11,7 +11,7 @@ import { mergeAttributeValues, prepareChanges } from '../../store/attributes/mer
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import { countRecords, deleteRecords, listVanished } from '../../store/syncs/sync-records.ts';
+import { countRecords, deleteRecords, listVanished, type Reading } from '../../store/syncs/sync-records.ts';
 import { updateRunRemoval } from '../../store/syncs/sync-run-progress.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
@@ -26,30 +26,50 @@ const MAX_RECORDS = 500;
 
 /**
  * Removes records that the source has deleted, and those that a complete reading no longer contains. Removes nothing if
- * some records of a complete reading had no valid key, or if it is more than the sync allows without approval.
+ * some records of a complete reading had neither a valid key nor one of the source, or if it is more than the sync
+ * allows without approval. Leaves out records that may be among those of the reading with an unknown source key.
  */
 export async function removeVanished(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { sync, run } = job;
   if (!sync.removes || run.dryRun || run.rootId !== null || run.removal) return;
-  const reason = await reasonAgainst(deps, job);
+  const { unnamed = 0, unidentified = 0 } = (await findRunById(deps.db, sync.entityId, run.id))?.progress ?? {};
+  const isCertain = unidentified > 0 && sync.mode === 'full';
+  const reading = { syncId: sync.id, runId: run.id, mode: sync.mode, isCertain };
+  const reason = await reasonAgainst(deps, job, reading, unnamed);
   if (reason) return settle(deps, job, 0, reason);
   const failures =
     'sorId' in sync.destination
-      ? await removeAttributes(deps, job, sync.destination.sorId, scope)
-      : await removeRecords(deps, job, ends, scope);
-  const left =
+      ? await removeAttributes(deps, job, sync.destination.sorId, reading, scope)
+      : await removeRecords(deps, job, ends, reading, scope);
+  const failed =
     failures.count === 0
-      ? null
-      : `${failures.count} could not be removed, and will be tried again: ${failures.message}`;
-  await settle(deps, job, 0, { state: 'done', reason: left });
+      ? []
+      : [`${failures.count} could not be removed, and will be tried again: ${failures.message}`];
+  const left = [...failed, ...(await sayUncertain(deps, sync, reading, failures.count))];
+  await settle(deps, job, 0, { state: 'done', reason: left.length === 0 ? null : left.join('; ') });
+}
+
+/** Says how many records stay since they may be among the failed ones. */
+async function sayUncertain(
+  { db }: Dependencies,
+  { entityId }: Sync,
+  reading: Reading,
+  failures: number,
+): Promise<string[]> {
+  if (!reading.isCertain) return [];
+  const stayed = (await countRecords(db, entityId, { ...reading, isCertain: false })).vanished - failures;
+  if (stayed === 0) return [];
+  return [
+    `${stayed} stayed, which may be among the failed records that name no customer or key: correct those in the source or the mapping`,
+  ];
 }
 
 async function reasonAgainst(
   { db }: Dependencies,
-  { sync, run: { id, removed, removalsConfirmed } }: SyncJob,
+  { sync, run: { removed, removalsConfirmed } }: SyncJob,
+  reading: Reading,
+  unnamed: number,
 ): Promise<SyncRun['removal']> {
-  const run = await findRunById(db, sync.entityId, id);
-  const unnamed = run?.progress.unnamed ?? 0;
   if (unnamed > 0 && sync.mode === 'full') {
     const failed = unnamed === 1 ? '1 failed record names' : `${unnamed} failed records name`;
     return {
@@ -57,7 +77,7 @@ async function reasonAgainst(
       reason: `nothing was removed, since ${failed} no customer or key: correct that in the source or the mapping`,
     };
   }
-  const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id, mode: sync.mode });
+  const { known, vanished } = await countRecords(db, sync.entityId, reading);
   // A step that is repeated may find its removals done; `known` was not counted then.
   const isTooMuch = vanished > 0 && (vanished + removed) * 100 > (known + removed) * sync.removalLimit;
   if (!isTooMuch || removalsConfirmed) return null;
@@ -83,11 +103,12 @@ type Failures = { count: number; message: string };
 
 async function removeAttributes(
   deps: Dependencies,
-  { sync, key, run: { id: runId } }: SyncJob,
+  { sync, key }: SyncJob,
   sorId: number,
+  reading: Reading,
   scope: RunScope,
 ): Promise<Failures> {
-  const { entityId, id: syncId, mode } = sync;
+  const { entityId } = sync;
   for (let after: string | null = '', from = after; after !== null;) {
     scope.throwIfEnding();
     from = after;
@@ -99,7 +120,7 @@ async function removeAttributes(
         await holdSorRevision(tx, entityId, sorId);
         const attributes = await attributesOf(tx, sync, sorId);
         const limit = Math.max(1, Math.floor(MAX_VALUES / Math.max(1, attributes.length)));
-        const vanished = await listVanished(tx, entityId, { syncId, runId, mode }, from, limit);
+        const vanished = await listVanished(tx, entityId, reading, from, limit);
         if (vanished.length === 0) return null;
         const keys = vanished.map((record) => record.key);
         const changes = removals(keys, attributes, sync.mapping.customer!.type);
@@ -156,14 +177,15 @@ async function removeRecords(
   deps: Dependencies,
   { sync, key, run }: SyncJob,
   { destination: open }: SyncEnds,
+  reading: Reading,
   scope: RunScope,
 ): Promise<Failures> {
-  const { entityId, id: syncId, mode } = sync;
+  const { entityId } = sync;
   const { stream, key: fields } = sync.destination as { stream: string; key: string[] };
   const failures: Failures = { count: 0, message: '' };
   for (let after = ''; ;) {
     scope.throwIfEnding();
-    const vanished = await listVanished(deps.db, entityId, { syncId, runId: run.id, mode }, after, MAX_RECORDS);
+    const vanished = await listVanished(deps.db, entityId, reading, after, MAX_RECORDS);
     if (vanished.length === 0) return failures;
     const records = vanished.map((record) => recordOf(fields, record.key));
     const batchId = `${run.identifier}-${checksumOfRecord({ vanished }).toString('hex')}`;

@@ -65,7 +65,8 @@ export const SyncRun = z
       .object({ state: z.enum(['done', 'held', 'skipped']), reason: z.string().nullable() })
       .nullable()
       .describe(
-        'held: more than removal_limit vanished; skipped: records failed without a key; null: no removal was due',
+        'held: more than removal_limit vanished; skipped: records failed that nothing identifies; null: no removal was due. ' +
+          'The reason of done describes records that stayed',
       ),
     schema_change: z
       .object({

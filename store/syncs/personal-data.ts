@@ -78,7 +78,7 @@ const byKeyOfOthers = textsOfPeople({
   name: 'sync_records',
   keys: { sync_id: 'integer', key: 'text' },
   columns: 'key, customer_id, checksum',
-  otherColumns: 'entity_id, sync_id, run_id, seen_by, source_key, is_deleted',
+  otherColumns: 'entity_id, sync_id, run_id, seen_by, source_key, is_deleted, has_other_sources',
   holds: "the fact that a sync brought a customer's record, and a checksum of the record",
   foundBy: 'customer type and id; the id within keys of other destinations',
   erasedBy: 'deleting the rows',
@@ -149,7 +149,7 @@ const syncRuns = textsOfPeople({
     records_failed, unnamed, suspicious_ids, errors_by_type, bytes, batches_taken, records_taken, lanes_done, removed,
     removal, schema_change, unmapped_fields, odd_cursors, missing_fields, answered, share, tries, failing_since,
     waits_until, failure_status, mail_state, mail_tries, mail_reason, mail_due_at, alert, fields_read, requests,
-    deletions_ignored`,
+    deletions_ignored, unidentified`,
   holds: "a run's cursors and faults, the records that a dry run shows",
   foundBy: 'the id within them',
   erasedBy:

@@ -21,7 +21,7 @@ export type HandledRecord = {
   sourceKey?: string | null;
 };
 
-type SeenRecord = Pick<HandledRecord, 'key' | 'sourceKey'>;
+export type SeenRecord = Pick<HandledRecord, 'key' | 'sourceKey'>;
 
 /** SQL for a source's key as it is stored: an index holds half of its hash, however long it is. */
 const storedSourceKey = (key: string) => `substr(sha256(convert_to(${key}, 'UTF8')), 1, 16)`;
@@ -74,10 +74,12 @@ type NotedBy = { syncId: number; runId: number; isSeen: boolean };
 type Others = {
   /** Keys with a row; null: unknown. */
   known?: { has(key: string): boolean } | null;
-  /** Records that stay as they were. */
+  /** Records that stay as they were; `sourceKey` null: as it was, too. */
   seen?: readonly SeenRecord[];
   /** Keys of records that the source has deleted since. */
   deleted?: readonly string[];
+  /** Keys with which records of several source keys came. */
+  shared?: readonly string[];
 };
 
 /**
@@ -89,7 +91,7 @@ export async function upsertRecords(
   entityId: number,
   by: NotedBy,
   records: readonly HandledRecord[],
-  { known = null, seen = [], deleted = [] }: Others = {},
+  { known = null, seen = [], deleted = [], shared = [] }: Others = {},
 ): Promise<void> {
   const isNew = ({ key, customerId, checksum, sourceKey = null }: HandledRecord) =>
     known !== null && checksum !== null && customerId === null && sourceKey === null && !known.has(key);
@@ -101,7 +103,8 @@ export async function upsertRecords(
     records.filter((record) => !isNew(record)),
   );
   if (by.isSeen) await updateRecordsSeen(tx, entityId, by, seen);
-  if (deleted.length > 0) await updateRecordsDeleted(tx, entityId, by, deleted);
+  if (deleted.length > 0) await updateRecords(tx, entityId, by, 'is_deleted', deleted);
+  if (shared.length > 0) await updateRecords(tx, entityId, by, 'has_other_sources', shared);
 }
 
 type NewRecord = { key: string; checksum: Buffer };
@@ -144,7 +147,8 @@ async function replaceRecords(
      ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
        SET run_id = excluded.run_id, seen_by = excluded.seen_by, customer_id = excluded.customer_id,
-         checksum = excluded.checksum, source_key = coalesce(excluded.source_key, sync_records.source_key), is_deleted = false`,
+         checksum = excluded.checksum, source_key = coalesce(excluded.source_key, sync_records.source_key), is_deleted = false,
+         has_other_sources = sync_records.has_other_sources OR coalesce(excluded.source_key <> sync_records.source_key, false)`,
     [
       entityId,
       syncId,
@@ -190,36 +194,48 @@ async function updateRecordsSeen(
   if (records.length === 0) return;
   await tx.query(LOOK_UP_BY_KEY);
   await tx.query(
-    `UPDATE sync_records r SET seen_by = $3, is_deleted = false, source_key = coalesce(seen.source_key, r.source_key)
+    `UPDATE sync_records r SET seen_by = $3, is_deleted = false, source_key = coalesce(seen.source_key, r.source_key),
+       has_other_sources = r.has_other_sources OR coalesce(seen.source_key <> r.source_key, false)
      FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, key COLLATE "C" AS key, ${storedSourceKey('source_key')} AS source_key
        FROM unnest($4::text[], $5::text[]) AS given (key, source_key) OFFSET 0) seen
      WHERE r.entity_id = seen.entity_id AND r.sync_id = seen.sync_id AND r.key = seen.key
-       AND (r.seen_by IS DISTINCT FROM $3 OR r.is_deleted)`,
+       AND (r.seen_by IS DISTINCT FROM $3 OR r.is_deleted OR seen.source_key <> r.source_key)`,
     [entityId, syncId, runId, records.map(({ key }) => key), records.map(({ sourceKey = null }) => sourceKey)],
   );
 }
 
-/** Records that the source has deleted these, so that the end of the run removes them. */
-async function updateRecordsDeleted(
+/** Sets a flag. `is_deleted`: the source has deleted these, so that the end of the run removes them. */
+async function updateRecords(
   tx: Tx,
   entityId: number,
   { syncId }: { syncId: number },
+  flag: 'is_deleted' | 'has_other_sources',
   keys: readonly string[],
 ): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);
   await tx.query(
-    `UPDATE sync_records r SET is_deleted = true
-     FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) COLLATE "C" AS key OFFSET 0) deleted
-     WHERE r.entity_id = deleted.entity_id AND r.sync_id = deleted.sync_id AND r.key = deleted.key AND NOT r.is_deleted`,
+    `UPDATE sync_records r SET ${flag} = true
+     FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) COLLATE "C" AS key OFFSET 0) flagged
+     WHERE r.entity_id = flagged.entity_id AND r.sync_id = flagged.sync_id AND r.key = flagged.key AND NOT r.${flag}`,
     [entityId, syncId, keys],
   );
 }
 
 /** A reading whose run removes what the source no longer has. */
-type Reading = { syncId: number; runId: number; mode: 'full' | 'incremental' };
+export type Reading = {
+  syncId: number;
+  runId: number;
+  mode: 'full' | 'incremental';
+  /** True: unidentified records failed. Leaves out records that may be among them: their only source key is not known. */
+  isCertain: boolean;
+};
 
 /** SQL for records to be removed: the source has deleted them, or a full reading has not seen them. $3: its run. */
-const VANISHED = { full: '(is_deleted OR seen_by IS DISTINCT FROM $3)', incremental: 'is_deleted' };
+function vanished({ mode, isCertain }: Reading): string {
+  if (mode === 'incremental') return 'is_deleted';
+  const notSeen = 'seen_by IS DISTINCT FROM $3';
+  return `(is_deleted OR ${isCertain ? `${notSeen} AND source_key IS NOT NULL AND NOT has_other_sources` : notSeen})`;
+}
 const runOf = ({ mode, runId }: Reading): number[] => (mode === 'full' ? [runId] : []);
 
 /** Returns the numbers of a sync's records and of those to be removed; both are 0 if none is. */
@@ -230,7 +246,7 @@ export async function countRecords(
 ): Promise<{ known: number; vanished: number }> {
   const { rows } = await db.query<{ known: number; vanished: number }>(
     `WITH found AS (SELECT count(*) AS vanished FROM sync_records
-       WHERE entity_id = $1 AND sync_id = $2 AND ${VANISHED[reading.mode]})
+       WHERE entity_id = $1 AND sync_id = $2 AND ${vanished(reading)})
      SELECT vanished, CASE WHEN vanished = 0 THEN 0 ELSE (
        SELECT count(*) FROM sync_records WHERE entity_id = $1 AND sync_id = $2) END AS known FROM found`,
     [entityId, reading.syncId, ...runOf(reading)],
@@ -249,7 +265,7 @@ export async function listVanished(
   const values = [entityId, reading.syncId, ...runOf(reading)];
   return readRows<Row<'sync_records', 'key' | 'customerId'>>(
     await db.query(
-      `SELECT key, customer_id FROM sync_records WHERE entity_id = $1 AND sync_id = $2 AND ${VANISHED[reading.mode]}
+      `SELECT key, customer_id FROM sync_records WHERE entity_id = $1 AND sync_id = $2 AND ${vanished(reading)}
          AND key > $${values.length + 1} COLLATE "C" ORDER BY key LIMIT $${values.length + 2}`,
       [...values, after, limit],
     ),

@@ -12,7 +12,15 @@ export type RecordCounts = { read: number; written: number; unchanged: number; i
 export type RunProgress = RecordCounts &
   Row<
     'sync_runs',
-    'unnamed' | 'suspiciousIds' | 'share' | 'position' | 'oddCursors' | 'batchesTaken' | 'recordsTaken' | 'lanesDone',
+    | 'unnamed'
+    | 'unidentified'
+    | 'suspiciousIds'
+    | 'share'
+    | 'position'
+    | 'oddCursors'
+    | 'batchesTaken'
+    | 'recordsTaken'
+    | 'lanesDone',
     {
       errorsByType: ErrorCounts;
       bytes: number;
@@ -34,6 +42,7 @@ export const PROGRESS_COLUMNS = {
   deletionsIgnored: 'deletionsIgnored',
   share: 'share',
   unnamed: 'unnamed',
+  unidentified: 'unidentified',
   position: 'position',
   unmappedFields: 'unmappedFields',
   batchesTaken: 'batchesTaken',

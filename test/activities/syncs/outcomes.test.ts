@@ -25,6 +25,8 @@ const errorAt = (line: number, outcome: ImportError['outcome']): ImportError => 
 
 type Sketch = { key: 'a' | 'b' | 'c' | null; says: string; fault: ImportError['outcome'] | null };
 type SketchedDeletion = { deletes: string[] };
+/** A record that failed without a key, and came with these keys before. */
+type SketchedKeyless = { knownAs: string[] };
 
 const sketch = fc.record({
   key: fc.constantFrom('a', 'b', 'c', null),
@@ -33,11 +35,13 @@ const sketch = fc.record({
 }) as fc.Arbitrary<Sketch>;
 const deletion = fc.record({ deletes: fc.subarray(['a', 'b', 'c'], { maxLength: 2 }) });
 const sketches = fc.array(sketch, { maxLength: 12 });
-const mixed = fc.array(fc.oneof({ weight: 3, arbitrary: sketch }, { weight: 1, arbitrary: deletion }), {
-  maxLength: 12,
-});
+const keyless = fc.record({ knownAs: fc.subarray(['a', 'b', 'c'], { maxLength: 2 }) });
+const mixed = fc.array(
+  fc.oneof({ weight: 3, arbitrary: sketch }, { weight: 1, arbitrary: deletion }, { weight: 1, arbitrary: keyless }),
+  { maxLength: 12 },
+);
 
-function toRecords(some: (Sketch | SketchedDeletion)[], from = 0): BatchRecord[] {
+function toRecords(some: (Sketch | SketchedDeletion | SketchedKeyless)[], from = 0): BatchRecord[] {
   return some.map((each, index): BatchRecord => {
     const nothing = {
       ordinal: from + index + 1,
@@ -48,6 +52,8 @@ function toRecords(some: (Sketch | SketchedDeletion)[], from = 0): BatchRecord[]
       error: null,
     };
     if ('deletes' in each) return { ...nothing, deletes: each.deletes };
+    if ('knownAs' in each)
+      return { ...nothing, sourceKey: '1', error: errorAt(nothing.ordinal, 'failed'), knownAs: each.knownAs };
     const { key, says, fault } = each;
     return {
       ...nothing,
@@ -65,7 +71,7 @@ function known(before: Map<string, KnownRecord>, records: BatchRecord[], run = R
     ...before,
     ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id, isDeleted: false }]),
   ]);
-  for (const { key } of seen) after.set(key, { ...after.get(key)!, isDeleted: false });
+  for (const { key } of seen) if (after.has(key)) after.set(key, { ...after.get(key)!, isDeleted: false });
   for (const key of deleted) if (after.has(key)) after.set(key, { ...after.get(key)!, isDeleted: true });
   return after;
 }
@@ -112,6 +118,7 @@ describe('records of a batch', () => {
       errorsByType: {},
       bytes: 0,
       unnamed: 0,
+      unidentified: 0,
       position: null,
       unmappedFields: [],
       batchesTaken: 0,
@@ -133,8 +140,29 @@ describe('records of a batch', () => {
         expect(failed + ignored).toBe(errors.length);
         expect(after.suspiciousIds).toBe(some.filter(({ fault }, index) => fault === null && index % 2 === 0).length);
         expect(unnamed).toBe(some.filter(({ key, fault }) => key === null && fault !== null).length);
+        const keyless = toRecords([{ knownAs: [] }, { knownAs: ['a'] }]);
+        const more = { outcomes: ['failed', 'failed'], records: keyless, errors: [] } as const;
+        expect(progressAfter(after, more)).toMatchObject({ unnamed, unidentified: 1, failed: failed + 2 });
       }),
     );
+  });
+
+  test('that fail without a key are seen as the known records of their source key, with what those hold', () => {
+    const [written, failed] = toRecords([{ key: 'a', says: '1', fault: null }, { knownAs: ['a', 'b'] }]);
+    const notes = (records: BatchRecord[], run = RUN) => notesOf(records, decideOutcomes(records, new Map(), run), run);
+    const seenAs = (key: string) => ({ key, sourceKey: null });
+    expect(notes([failed!])).toMatchObject({ handled: [], seen: [seenAs('a'), seenAs('b')] });
+    expect(notes([written!, failed!])).toMatchObject({ handled: [{ key: 'a' }], seen: [seenAs('b')] });
+    expect(notes([failed!], { ...RUN, rootId: 3 } as SyncRun)).toMatchObject({ seen: [] });
+  });
+
+  test('that several records of the source brought are noted as such', () => {
+    const records = toRecords(['1', '2', '1'].map((says) => ({ key: 'a', says, fault: null })));
+    const shared = (...sourceKeys: string[]) => {
+      const some = records.map((record, index) => ({ ...record, sourceKey: sourceKeys[index]! }));
+      return notesOf(some, decideOutcomes(some, new Map(), RUN), RUN).shared;
+    };
+    expect([shared('7', '7', '7'), shared('7', '8', '7')]).toEqual([[], ['a']]);
   });
 });
 
@@ -171,7 +199,7 @@ describe('an old record that is re-driven', () => {
 
   it('leaves no trace where it fails again', () => {
     const failed = { ...old, checksum: null, error: errorAt(1, 'failed') };
-    expect(notesOf([failed], ['failed'], redrive)).toEqual({ handled: [], seen: [], deleted: [] });
+    expect(notesOf([failed], ['failed'], redrive)).toEqual({ handled: [], seen: [], deleted: [], shared: [] });
   });
 });
 
