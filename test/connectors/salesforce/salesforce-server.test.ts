@@ -33,7 +33,7 @@ async function client(server: SalesforceServer) {
     const isJson = response.headers.get('content-type')?.startsWith('application/json');
     return { status: response.status, json: isJson ? JSON.parse(text) : null, text, headers: response.headers };
   };
-  const query = async (soql: string, path = 'query') => await call(`/${path}?q=${encodeURIComponent(soql)}`);
+  const query = (soql: string, path = 'query') => call(`/${path}?q=${encodeURIComponent(soql)}`);
   return { call, query };
 }
 type CallOptions = { method?: string; body?: unknown; headers?: Record<string, string> };
@@ -60,7 +60,7 @@ describe('tokens', () => {
         .setExpirationTime('3 min')
         .sign(createPrivateKey(privateKey));
     const bearer = async (subject: string) =>
-      await login(server, {
+      login(server, {
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
         assertion: await assertion(subject),
       });
@@ -210,11 +210,72 @@ describe('collections', () => {
       Array.from({ length: 201 }, (_, n) => ({ LastName: String(n) })),
     );
     const { call } = await client(server);
-    const remove = async (some: string[]) =>
-      await call(`/composite/sobjects?ids=${some.join()}&allOrNone=false`, { method: 'DELETE' });
+    const remove = (some: string[]) =>
+      call(`/composite/sobjects?ids=${some.join()}&allOrNone=false`, { method: 'DELETE' });
     expect(await remove(ids)).toMatchObject({ status: 400, json: [{ errorCode: 'EXCEEDED_ID_LIMIT' }] });
     const { json } = await remove([ids[0]!, ids[0]!]);
     expect(json).toMatchObject([{ id: ids[0], success: true }, { errors: [{ statusCode: 'ENTITY_IS_DELETED' }] }]);
+  });
+});
+
+describe('Bulk queries', () => {
+  const job = (query: string, more: object = {}) => ({
+    method: 'POST',
+    body: { operation: 'query', query, contentType: 'CSV', ...more },
+  });
+
+  it('come as CSV in pages, each job by its states', async () => {
+    const server = await salesforceServer({ bulkPageRows: 2 });
+    const rows = [{ LastName: 'A "quoted", one' }, { LastName: 'Two\nlines' }, { LastName: 'C', FirstName: 'Ann' }];
+    server.putMany('Contact', rows, START);
+    const { call } = await client(server);
+    const begun = await call('/jobs/query', job('SELECT FirstName, LastName, SystemModstamp FROM Contact'));
+    expect(begun.json).toMatchObject({ state: 'UploadComplete', object: 'Contact', apiVersion: 67 });
+    const path = `/jobs/query/${begun.json.id}`;
+    expect((await call(`${path}/results`)).json).toMatchObject([{ errorCode: 'INVALIDJOBSTATE' }]);
+    expect((await call(path, { method: 'DELETE' })).status).toBe(400);
+    expect((await call(path)).json).toMatchObject({ state: 'InProgress' });
+    expect((await call(path)).json).toMatchObject({ state: 'JobComplete', numberRecordsProcessed: 3 });
+    const first = await call(`${path}/results`);
+    const stamp = '"2026-10-01T00:00:00.000+0000"';
+    const header = '"FirstName","LastName","SystemModstamp"\n';
+    expect(first.text).toBe(`${header}"","A ""quoted"", one",${stamp}\n"","Two\nlines",${stamp}\n`);
+    expect(first.headers.get('sforce-numberofrecords')).toBe('2');
+    const last = await call(`${path}/results?locator=${first.headers.get('sforce-locator')}`);
+    expect(last.text).toBe(`${header}"Ann","C",${stamp}\n`);
+    expect(last.headers.get('sforce-locator')).toBe('null');
+    expect((await call(`/services/data/v66.0${path}/results`)).status).toBe(409);
+    expect((await call(path, { method: 'DELETE' })).status).toBe(204);
+    expect((await call(path)).status).toBe(404);
+  });
+
+  it('fail, are aborted, and refuse compound fields', async () => {
+    const server = await salesforceServer({ bulkLooks: 0 });
+    server.failJobs('the org is busy');
+    const { call } = await client(server);
+    expect((await call('/jobs/query', job('SELECT MailingAddress FROM Contact'))).json).toMatchObject([
+      { message: 'Selecting compound data not supported in Bulk Query' },
+    ]);
+    const begin = async () => (await call('/jobs/query', job('SELECT Id FROM Contact'))).json.id as string;
+    expect((await call(`/jobs/query/${await begin()}`)).json).toMatchObject({
+      state: 'Failed',
+      errorMessage: 'the org is busy',
+    });
+    const aborted = await call(`/jobs/query/${await begin()}`, { method: 'PATCH', body: { state: 'Aborted' } });
+    expect(aborted.json).toMatchObject({ state: 'Aborted' });
+    expect((await call('/jobs/query')).json.records).toMatchObject([{ state: 'Failed' }, { state: 'Aborted' }]);
+  });
+
+  it('serve rows that are made as they are read', async () => {
+    const server = await salesforceServer({ bulkLooks: 0 });
+    server.generate('Contact', 20_000, (n) => ({ LastName: `Contact ${n}` }), START);
+    const { call, query } = await client(server);
+    expect((await query('SELECT COUNT() FROM Contact')).json).toMatchObject({ totalSize: 20_000 });
+    const { id } = (await call('/jobs/query', job('SELECT Id, Name FROM Contact', { lineEnding: 'CRLF' }))).json;
+    await call(`/jobs/query/${id}`);
+    const lines = (await call(`/jobs/query/${id}/results?maxRecords=15000`)).text.split('\r\n');
+    expect(lines).toHaveLength(15_002);
+    expect(lines[15_000]).toMatch(/^"003.{15}","Contact 14999"$/);
   });
 });
 
@@ -237,6 +298,6 @@ it('ends a connection in the middle of an answer', async () => {
   const server = await salesforceServer();
   const { call } = await client(server);
   server.cut(({ path }) => path.endsWith('/limits'), 10);
-  await expect(call('/limits')).rejects.toThrow();
+  await expect(call('/limits')).rejects.toThrow(/terminated/);
   expect((await call('/limits')).status).toBe(200);
 });

@@ -8,6 +8,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onFileEnd } from '../core/clean-up.ts';
+import { type BulkJob, SalesforceBulk } from './salesforce-bulk.ts';
 import { type Collections, deleteByIds, upsert, writeById } from './salesforce-collections.ts';
 import { describedField, type SalesforceField, type Values } from './salesforce-fields.ts';
 import { type ClientApp, SalesforceLimits, type SalesforceLimitSettings } from './salesforce-limits.ts';
@@ -36,6 +37,10 @@ type SalesforceSettings = {
   lagMs?: number;
   /** Maximum of rows in a page of a query. */
   pageRows?: number;
+  /** Maximum of rows in a page of a Bulk job's results. */
+  bulkPageRows?: number;
+  /** How many looks at a Bulk job see it at work. */
+  bulkLooks?: number;
   /** Status of an answer to a locator that is lost. */
   lostLocatorStatus?: 400 | 404;
   /** Collections fail the record for a value of the wrong JSON type; otherwise they refuse the call. */
@@ -91,6 +96,10 @@ export type SalesforceServer = {
     error: { statusCode: string; message?: string; fields?: string[] },
     options?: { matches?: (values: Readonly<Values>, id: string | undefined) => boolean; times?: number },
   ): void;
+  /** Has the next Bulk jobs fail with this message. */
+  failJobs(errorMessage: string, times?: number): void;
+  /** Bulk jobs that are not deleted, by id, in the order they began. */
+  jobs: Map<string, BulkJob>;
   records(object: string): Map<string, StoredRecord>;
   /** Has the next `times` requests that match answered so, before anything is checked; their bodies are read. */
   next(matches: Matches, answer: Replacement, times?: number): void;
@@ -146,6 +155,7 @@ export async function salesforceServer(settings: SalesforceSettings = {}): Promi
   const cuts: (Planned & { bytes: number })[] = [];
   const calls: Call[] = [];
   const collections: Collections = { records, failures: [], typeErrorsByRecord: settings.typeErrorsByRecord ?? false };
+  const bulk = new SalesforceBulk(records, settings.bulkPageRows ?? Infinity, settings.bulkLooks ?? 1);
   const queries = new SalesforceQueries(records, settings.pageRows ?? Infinity, settings.lostLocatorStatus ?? 400);
 
   const answerRequest = async (request: IncomingMessage, response: ServerResponse) => {
@@ -184,6 +194,10 @@ export async function salesforceServer(settings: SalesforceSettings = {}): Promi
     failRecords({ statusCode, message = statusCode, fields = [] }, { matches = () => true, times = 1 } = {}) {
       collections.failures.push({ matches, error: { statusCode, message, fields }, left: times });
     },
+    jobs: bulk.jobs,
+    failJobs(errorMessage, times = 1) {
+      bulk.failures.push(...Array.from({ length: times }, () => errorMessage));
+    },
     next(matches, answered, times = 1) {
       replacements.push({ matches, answer: answered, left: times });
     },
@@ -191,7 +205,7 @@ export async function salesforceServer(settings: SalesforceSettings = {}): Promi
       cuts.push({ matches, bytes, left: times });
     },
   };
-  const api: Api = { server, records, limits, queries, collections, versions: settings.versions ?? VERSIONS };
+  const api: Api = { server, records, limits, queries, bulk, collections, versions: settings.versions ?? VERSIONS };
   return server;
 }
 
@@ -263,6 +277,8 @@ type RecordMethods = Omit<
   | 'expireTokens'
   | 'loseLocators'
   | 'failRecords'
+  | 'failJobs'
+  | 'jobs'
   | 'next'
   | 'cut'
 >;
@@ -305,6 +321,7 @@ type Api = {
   records: SalesforceRecords;
   limits: SalesforceLimits;
   queries: SalesforceQueries;
+  bulk: SalesforceBulk;
   collections: Collections;
   versions: string[];
 };
@@ -423,6 +440,35 @@ const ROUTES: Route[] = [
     path: /^\/sobjects\/([^/]+)\/deleted\/?$/,
     answer: ({ queries, server }, { parts, query }) =>
       ok(queries.deleted(parts[0]!, query, server.earliestDateAvailable)),
+  },
+  {
+    method: 'POST',
+    path: /^\/jobs\/query\/?$/,
+    answer: ({ bulk }, { body, version }) => ok(bulk.begin(body, version)),
+  },
+  { method: 'GET', path: /^\/jobs\/query\/?$/, answer: ({ bulk }) => ok(bulk.list()) },
+  { method: 'GET', path: /^\/jobs\/query\/(\w+)$/, answer: ({ bulk }, { parts }) => ok(bulk.look(parts[0]!)) },
+  {
+    method: 'PATCH',
+    path: /^\/jobs\/query\/(\w+)$/,
+    answer: ({ bulk }, { parts, body }) => ok(bulk.abort(parts[0]!, body)),
+  },
+  {
+    method: 'DELETE',
+    path: /^\/jobs\/query\/(\w+)$/,
+    answer({ bulk }, { parts }) {
+      bulk.delete(parts[0]!);
+      return { status: 204 };
+    },
+  },
+  {
+    method: 'GET',
+    path: /^\/jobs\/query\/(\w+)\/results$/,
+    answer: ({ bulk }, { parts, query, version }) => ({
+      status: 200,
+      contentType: 'text/csv',
+      ...bulk.results(parts[0]!, query, version),
+    }),
   },
   { method: 'GET', path: /^\/limits\/?$/, answer: ({ limits }) => ok(limits.shown()) },
   {
