@@ -7,6 +7,8 @@ import { salesforceAnswers, type SalesforceServer, salesforceServer } from '../.
 const START = Date.UTC(2026, 9, 1);
 const DATA = '/services/data/v67.0';
 
+const named = (LastName: string) => ({ LastName });
+
 async function login(server: SalesforceServer, form: Record<string, string> = {}) {
   const { clientId, clientSecret } = server.app;
   const response = await fetch(`${server.url}/services/oauth2/token`, {
@@ -226,8 +228,8 @@ describe('Bulk queries', () => {
 
   it('come as CSV in pages, each job by its states', async () => {
     const server = await salesforceServer({ bulkPageRows: 2 });
-    const rows = [{ LastName: 'A "quoted", one' }, { LastName: 'Two\nlines' }, { LastName: 'C', FirstName: 'Ann' }];
-    server.putMany('Contact', rows, START);
+    server.putMany('Contact', ['A "quoted", one', 'Two\nlines'].map(named), START);
+    server.put('Contact', { LastName: 'C', FirstName: 'Ann' }, { at: START });
     const { call } = await client(server);
     const begun = await call('/jobs/query', job('SELECT FirstName, LastName, SystemModstamp FROM Contact'));
     expect(begun.json).toMatchObject({ state: 'UploadComplete', object: 'Contact', apiVersion: 67 });

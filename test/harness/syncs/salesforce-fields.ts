@@ -221,7 +221,12 @@ export function describedField(field: SalesforceField) {
 }
 
 /** Returns a time as Salesforce writes it: `2026-01-01T00:00:00.000+0000`. */
-export const timeText = (ms: number) => new Date(ms).toISOString().replace('Z', '+0000');
+export function timeText(ms: number): string {
+  // Many records in a row share their dates.
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString().replace('Z', '+0000') };
+  return lastTime.text;
+}
+let lastTime = { ms: 0, text: '1970-01-01T00:00:00.000+0000' };
 
 /** Returns a number as text: whole ones end in `.0` unless the field holds integers. */
 function numberText({ type }: SalesforceField, value: string | number): string {
@@ -241,5 +246,5 @@ export function csvOf(field: SalesforceField, value: Value | Values): string {
   if (value === null) return '""';
   if (typeof value === 'object') throw new Error(`${field.name} is compound`);
   const shown = isNumber(field) ? numberText(field, value as string | number) : String(value);
-  return `"${shown.replaceAll('"', '""')}"`;
+  return shown.includes('"') ? `"${shown.replaceAll('"', '""')}"` : `"${shown}"`;
 }

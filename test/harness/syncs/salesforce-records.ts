@@ -76,13 +76,20 @@ export const noResource = () => new SalesforceRefusal(404, 'NOT_FOUND', 'The req
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SUFFIX = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ012345';
 
-/** Returns the id of 18 characters: 15 of which differ by case, and three that say which are capital letters. */
+/** Returns the id of 18 characters: 15 that differ by case, and three that say which of these are capital letters. */
 export function idOf(prefix: string, number: number): string {
-  let digits = '';
-  for (let left = number; digits.length < 9; left = Math.floor(left / 62)) digits = DIGITS[left % 62]! + digits;
-  const id = `${prefix}5f0${digits}`;
-  const bits = (part: string) => [...part].reduce((sum, one, at) => sum + (/[A-Z]/.test(one) ? 1 << at : 0), 0);
-  return id + [0, 5, 10].map((start) => SUFFIX[bits(id.slice(start, start + 5))]).join('');
+  let id = '';
+  for (let left = number; id.length < 9; left = Math.floor(left / 62)) id = DIGITS[left % 62]! + id;
+  id = `${prefix}5f0${id}`;
+  for (let start = 0; start < 15; start += 5) {
+    let capitals = 0;
+    for (let bit = 0; bit < 5; bit += 1) {
+      const code = id.charCodeAt(start + bit);
+      if (code >= 65 && code <= 90) capitals += 1 << bit;
+    }
+    id += SUFFIX[capitals]!;
+  }
+  return id;
 }
 
 /** The number of the first id: the next ones pass from digits to capital and small letters. */

@@ -252,6 +252,8 @@ async function send(response: ServerResponse, answered: Answered, bytes: number)
     ...(parts ? {} : { 'content-length': Buffer.byteLength(body) }),
     ...headers,
   });
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
   let left = bytes;
   for (const part of parts ?? [body]) {
     const piece = Buffer.from(part);
@@ -260,7 +262,7 @@ async function send(response: ServerResponse, answered: Answered, bytes: number)
       return;
     }
     left -= piece.length;
-    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    if (!response.write(piece)) await once(response, 'drain', { signal: closed.signal }).catch(() => undefined);
     if (response.destroyed) return;
   }
   response.end();
