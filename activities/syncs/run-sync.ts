@@ -10,7 +10,7 @@ import {
 } from '../../connectors/core/contract.ts';
 import { type NotedRequest, notedFetch } from '../../connectors/core/noted-fetch.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
-import { PLANNED_WAIT, Refusal } from '../../domain/core/refusal.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import { fieldsUsed, type Mapping, sayNotRead, type SourceRecord } from '../../domain/syncs/record-mapping.ts';
 import { UNTOLD } from '../../domain/syncs/schema-change.ts';
@@ -247,7 +247,7 @@ const MAX_BYTES = 2 * BATCH_BYTES;
 
 /**
  * Joins small batches, so that they are written together. A batch that reports new fields begins the next one. What was
- * read before a wait for a quota is written before it: reading it again would cost more of the quota.
+ * read before the source fails, or has to be waited for, is written before: reading it again would cost more calls.
  */
 async function* joinBatches(
   batches: AsyncIterable<Batch>,
@@ -277,7 +277,7 @@ async function* joinBatches(
       held = null;
     }
   } catch (error) {
-    if (held && error instanceof Refusal && error.extra[PLANNED_WAIT]) yield held;
+    if (held && error instanceof Refusal) yield held;
     throw error;
   }
   if (held) yield held;

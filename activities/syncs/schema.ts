@@ -257,7 +257,7 @@ function sayInVain(fields: readonly string[], { fields: there }: Stream): string
 }
 
 /**
- * Refuses if the destination lacks a mapped field or takes no values for it. Checks nothing if it declares no streams.
+ * Refuses if the destination lacks a mapped field or takes no values for it, or finds no records by the key. Checks nothing if it declares no streams.
  */
 async function checkDestination(
   { destination, mapping }: Sync,
@@ -269,17 +269,22 @@ async function checkDestination(
     open.connector.destination!.discover(open.settings, context, only),
   );
   if (streams === null) return;
-  const { name, fields } = streamNamed(streams, destination.stream, 'destination');
+  const { name, fields, keys } = streamNamed(streams, destination.stream, 'destination');
   const names = fields.map((field) => field.name);
   const written = [...destination.key, ...targetsOf(mapping)];
   const refusing = fields.find((field) => written.includes(field.name) && takesNoValues(field, destination.key));
   if (refusing !== undefined) throw sourceRefusal('source_refused', sayTakesNone(name, refusing));
   const unknown = written.find((field) => !names.includes(field));
-  if (unknown === undefined) return;
-  throw sourceRefusal(
-    'source_refused',
-    `The stream ${name} of the destination has no field ${unknown}${nearest(unknown, names)}`,
-  );
+  if (unknown !== undefined) {
+    const message = `The stream ${name} of the destination has no field ${unknown}${nearest(unknown, names)}`;
+    throw sourceRefusal('source_refused', message);
+  }
+  const asked = destination.key.toSorted().join();
+  if (keys === undefined || keys.some((key) => key.toSorted().join() === asked)) return;
+  const choices =
+    keys.length === 0 ? 'it has no unique key' : `choose ${keys.map((key) => key.join(' with ')).join(' or ')}`;
+  const message = `destination.key: ${name} is not found by ${destination.key.join(' with ') || 'no field'}: ${choices}`;
+  throw sourceRefusal('source_refused', message);
 }
 
 function nearest(name: string, names: readonly string[]): string {

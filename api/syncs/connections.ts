@@ -126,6 +126,10 @@ export const SourceStream = z
     key: z
       .array(z.string())
       .describe('Fields that together identify a record; empty if the source does not report them'),
+    keys: z
+      .array(z.array(z.string()))
+      .optional()
+      .describe('Keys by which a destination finds records, each of one or more fields; without it, by any'),
     incremental: z
       .union([z.literal('own'), z.object({ fields: z.array(z.string()) })])
       .describe('Cursor fields for incremental syncs; own: the source keeps its own state; no fields: full syncs only'),

@@ -31,6 +31,8 @@ export type Stream = {
   fields: Field[];
   /** Fields that together identify a record; empty if unknown. */
   key: string[];
+  /** The keys by which a destination finds records, each of one or more fields; without it, by any. */
+  keys?: string[][];
   /** Ways to read only new or changed records: by a field, or by the source's `own` state. */
   incremental: { fields: string[] } | 'own';
 };

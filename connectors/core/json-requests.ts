@@ -28,13 +28,22 @@ export async function postForAnswer(
     advice,
     onSending,
   });
-  // Other redirects drop the body, so none of it has arrived.
-  if (answer.method === 'POST') return answer;
+  return unredirected(answer, { url, method: 'POST' });
+}
+
+/**
+ * Returns an answer to a request; refuses one that a redirect has led to another origin, so without its token, or by
+ * another method, so without its body.
+ */
+export async function unredirected(
+  answer: GuardedAnswer,
+  { url, method }: Pick<GuardedAnswer, 'url' | 'method'>,
+): Promise<GuardedAnswer> {
+  const { origin, host } = new URL(url);
+  if (answer.method === method && new URL(answer.url).origin === origin) return answer;
   await answer.end();
-  throw sourceRefusal(
-    'source_refused',
-    `${new URL(url).host} redirects what is sent to it: use the address that it redirects to`,
-  );
+  const message = `${host} redirects what is sent to it: use the address that it redirects to`;
+  throw sourceRefusal('source_refused', message);
 }
 
 const MAX_BYTES = 4 * 1024 * 1024;

@@ -77,8 +77,8 @@ export function paceOf(address: string): Pace {
  * process. Calls may arrive closer together than they begin: take a window a little longer than the vendor's.
  */
 export class CallWindow {
-  readonly #calls: number;
-  readonly #windowMs: number;
+  #calls: number;
+  #windowMs: number;
   /** When the last calls began, the oldest first; at most `#calls`. */
   readonly #begun: number[] = [];
   readonly #waiting: (() => void)[] = [];
@@ -87,6 +87,14 @@ export class CallWindow {
   constructor({ calls, windowMs }: { calls: number; windowMs: number }) {
     this.#calls = calls;
     this.#windowMs = windowMs;
+  }
+
+  /** Sets another limit; calls that have begun count for it. */
+  setLimit({ calls, windowMs }: { calls: number; windowMs: number }): void {
+    this.#calls = calls;
+    this.#windowMs = windowMs;
+    this.#begun.splice(0, this.#begun.length - calls);
+    this.#beginDue();
   }
 
   /** Resolves when a call may begin. Rejects with the signal's reason; the next in line then takes the turn. */
@@ -110,7 +118,7 @@ export class CallWindow {
   #beginDue(): void {
     while (this.#waiting.length > 0) {
       const now = performance.now();
-      const waitMs = this.#begun.length < this.#calls ? 0 : this.#begun[0]! + this.#windowMs - now;
+      const waitMs = this.#begun.length < this.#calls ? 0 : this.#begun.at(-this.#calls)! + this.#windowMs - now;
       if (waitMs > 0) {
         clearTimeout(this.#timer);
         this.#timer = setTimeout(() => this.#beginDue(), Math.ceil(waitMs));

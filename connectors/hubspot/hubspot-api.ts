@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { refuseRotation, requestToken, sendWithToken, type TokenSource } from '../core/access-token.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
-import { answerAs, errorJson } from '../core/json-requests.ts';
+import { answerAs, errorJson, unredirected } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
 import { CallWindow, keepToShare, Pace, type Quota, quotaWait } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
@@ -64,7 +64,7 @@ class Account {
   readonly searches: CallWindow;
   /** The least that an account has; the first answer says how much this one has. */
   #most = 100;
-  #calls = new CallWindow({ calls: this.#most, windowMs: 10_000 * LONGER });
+  readonly #calls = new CallWindow({ calls: this.#most, windowMs: 10_000 * LONGER });
   #quota: Quota | undefined;
 
   constructor(searchesPerSecond: number) {
@@ -85,7 +85,7 @@ class Account {
     ) as [number, number, number, number];
     if (most > 0 && most !== this.#most && windowMs > 0) {
       this.#most = most;
-      this.#calls = new CallWindow({ calls: most, windowMs: windowMs * LONGER });
+      this.#calls.setLimit({ calls: most, windowMs: windowMs * LONGER });
     }
     return limit > 0 && remaining >= 0 ? { used: limit - remaining, limit } : null;
   }
@@ -110,7 +110,7 @@ export class Hubspot {
   readonly #settings: HubspotSettings;
   readonly #context: ConnectorContext;
   readonly #source: TokenSource;
-  readonly #account: Account;
+  readonly #accountName: string;
   #clockMs = Date.now();
 
   constructor(settings: HubspotSettings, context: ConnectorContext) {
@@ -120,10 +120,12 @@ export class Hubspot {
     this.#source = sourceOf(settings);
     const { access_token: token, client_id: id, refresh_token: refresh } = settings;
     const named = JSON.stringify([settings.address, token, id, refresh, settings.searches_per_second]);
-    this.#account = accounts.of(
-      createHash('sha256').update(named).digest('base64'),
-      () => new Account(settings.searches_per_second),
-    );
+    this.#accountName = createHash('sha256').update(named).digest('base64');
+  }
+
+  /** The account as all calls of this process share it, kept from the last of these on. */
+  get #account(): Account {
+    return accounts.of(this.#accountName, () => new Account(this.#settings.searches_per_second));
   }
 
   get settings(): HubspotSettings {
@@ -153,10 +155,11 @@ export class Hubspot {
     const url = new URL(path, address);
     url.search = `${new URLSearchParams(query)}`;
     const advice = 'check the address and access_token';
+    const method = body === undefined ? 'GET' : 'POST';
     const answer = await sendWithToken('hubspot', this.#source, EXPIRY, this.#context, async (token) => {
       await this.#account.turn(call, this.host, share, signal);
       return fetch.request(url.href, {
-        method: body === undefined ? 'GET' : 'POST',
+        method,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         headers: {
           Authorization: `Bearer ${token}`,
@@ -171,7 +174,8 @@ export class Hubspot {
     });
     this.#clockMs = Math.min(Date.parse(answer.headers['date'] ?? '') || Infinity, Date.now());
     await this.#keepQuota(answer);
-    if (answer.status <= 299 || takes.includes(answer.status)) return answer;
+    if (answer.status <= 299) return unredirected(answer, { url: url.href, method });
+    if (takes.includes(answer.status)) return answer;
     throw await this.#refusal(answer);
   }
 

@@ -40,15 +40,32 @@ export function checkWhole(host: string, errors: readonly Fault[] | null | undef
 
 export const isConflict = ({ fault, status }: Failing): boolean => status === 409 || fault.category === 'CONFLICT';
 
-/** The fields that a record has, all properties of its kind, and the field with its id if that is its key. */
-type Written = { fields: readonly string[]; properties: readonly string[]; idField: string | null };
+/**
+ * The fields that a record has, all properties of its kind and the values that those with choices take, and the field
+ * with its id if that is its key.
+ */
+type Written = {
+  fields: readonly string[];
+  properties: readonly string[];
+  choices: ReadonlyMap<string, readonly string[]>;
+  idField: string | null;
+};
 
-export function outcomeOfFault(failing: Failing, { fields, properties, idField }: Written): WriteOutcome {
+const MAX_CHOICES = 20;
+
+/** Returns advice on what a property with choices takes; empty for others. */
+function sayChoices(choices: readonly string[] = []): string {
+  if (choices.length === 0) return '';
+  const more = choices.length > MAX_CHOICES ? ` and ${choices.length - MAX_CHOICES} more` : '';
+  return `: it takes ${choices.slice(0, MAX_CHOICES).join(', ')}${more}`;
+}
+
+export function outcomeOfFault(failing: Failing, { fields, properties, choices, idField }: Written): WriteOutcome {
   const { fault, status } = failing;
   const { code: said = status, property } = detailOf(fault, properties);
-  const failed = (message: string, more: { field?: string; later?: boolean } = {}): WriteOutcome => ({
+  const failed = (message: string, more: { field?: string; later?: boolean } = {}, advice = ''): WriteOutcome => ({
     kind: 'failed',
-    message: `${message} (${said})`,
+    message: `${message} (${said})${advice}`,
     later: false,
     ...more,
   });
@@ -60,7 +77,8 @@ export function outcomeOfFault(failing: Failing, { fields, properties, idField }
       : failed('is the id of no record of HubSpot', { field: idField });
   }
   if (property === undefined) return failed('HubSpot does not take it');
-  if (fields.includes(property)) return failed('is not one that HubSpot takes', { field: property });
+  if (fields.includes(property))
+    return failed('is not one that HubSpot takes', { field: property }, sayChoices(choices.get(property)));
   return failed(`HubSpot does not take it because of its property ${property}, which it has no value for`);
 }
 

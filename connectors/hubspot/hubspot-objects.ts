@@ -25,6 +25,7 @@ const Property = z.object({
   calculated: z.boolean().nullish(),
   hasUniqueValue: z.boolean().nullish(),
   modificationMetadata: z.object({ readOnlyValue: z.boolean().nullish() }).nullish(),
+  options: z.array(z.object({ value: z.string() })).nullish(),
 });
 export type Property = z.output<typeof Property>;
 
@@ -100,13 +101,17 @@ async function orScopes<T>(read: () => Promise<T[]>): Promise<T[] | { missing: s
   });
 }
 
-/** Lists streams; writes a line into the log for what can't be read for want of a scope. */
-export async function listStreams(hubspot: Hubspot, { log }: ConnectorContext): Promise<Stream[]> {
+/**
+ * Lists streams that can be read, or with `isWriting` written; writes a line into the log for what can't be read for
+ * want of a scope.
+ */
+export async function listStreams(hubspot: Hubspot, { log }: ConnectorContext, isWriting = false): Promise<Stream[]> {
   const streams: Stream[] = [];
   for (const found of await findKinds(hubspot)) {
     if ('missing' in found) log(sayLeftOut(found.kind, found.missing));
-    else streams.push(streamOf(found.kind, found.properties));
+    else streams.push(streamOf(found.kind, found.properties, isWriting));
   }
+  if (isWriting) return streams;
   const both = STANDARD.every(({ name }) => streams.some((stream) => stream.name === name));
   return both ? [...streams, associations] : streams;
 }
@@ -146,8 +151,9 @@ const associations: Stream = {
   ],
 };
 
-function streamOf({ name }: Kind, properties: readonly Property[]): Stream {
-  return { name, fields: fieldsOf(properties), key: [ID], incremental: 'own' };
+function streamOf(kind: Kind, properties: readonly Property[], isWriting: boolean): Stream {
+  const stream: Stream = { name: kind.name, fields: fieldsOf(properties), key: [ID], incremental: 'own' };
+  return isWriting ? { ...stream, keys: keysOf(kind, properties).map((name) => [name]) } : stream;
 }
 
 export function fieldsOf(properties: readonly Property[]): Field[] {
@@ -157,6 +163,15 @@ export function fieldsOf(properties: readonly Property[]): Field[] {
     nullable: property.name !== ID,
     ...(isReadOnly(property) ? { takes_values: property.name === ID ? ('as_key' as const) : ('never' as const) } : {}),
   }));
+}
+
+/** Finds contacts, though HubSpot does not call it unique. */
+export const EMAIL = 'email';
+
+/** Returns the properties by which records of a kind are found when they are written. */
+export function keysOf({ name }: Kind, properties: readonly Property[]): string[] {
+  const unique = properties.filter((property) => property.hasUniqueValue === true && !isReadOnly(property));
+  return [...new Set([...(name === 'contacts' ? [EMAIL] : []), ...unique.map((property) => property.name), ID])];
 }
 
 export const isReadOnly = ({ name, calculated, modificationMetadata }: Property): boolean =>

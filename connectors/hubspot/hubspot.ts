@@ -1,7 +1,7 @@
 /** Connector that reads from and writes to HubSpot: contacts, companies, custom objects and contacts' companies. */
 import { connector, type ConnectorContext } from '../core/contract.ts';
 import { checkRotation, Hubspot } from './hubspot-api.ts';
-import { checkScopes, CONTACT_COMPANIES, listStreams } from './hubspot-objects.ts';
+import { checkScopes, listStreams } from './hubspot-objects.ts';
 import { hubspotSettings, type HubspotSettings } from './hubspot-settings.ts';
 import { readHubspot } from './read-hubspot.ts';
 import { writeHubspot } from './write-hubspot.ts';
@@ -25,10 +25,7 @@ export const hubspot = connector({
   },
   destination: {
     check: checkFor(true),
-    async discover(settings, context) {
-      const streams = await listStreams(new Hubspot(settings, context), context);
-      return streams.filter(({ name }) => name !== CONTACT_COMPANIES);
-    },
+    discover: (settings, context) => listStreams(new Hubspot(settings, context), context, true),
     write: writeHubspot,
   },
 });

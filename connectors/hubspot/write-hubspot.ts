@@ -19,10 +19,11 @@ import { halvesOf, partsOf, roundsOf, Turns } from '../core/write-order.ts';
 import { Hubspot } from './hubspot-api.ts';
 import { checkWhole, detailOf, type Failing, Fault, isConflict, outcomeOfFault } from './hubspot-faults.ts';
 import {
+  EMAIL,
   fieldsOf,
   HubspotRecord,
   ID,
-  isReadOnly,
+  keysOf,
   type Kind,
   kindOf,
   objectsPath,
@@ -35,7 +36,6 @@ import type { HubspotSettings } from './hubspot-settings.ts';
 const PER_CALL = 100;
 const IN_FLIGHT = 4;
 
-const EMAIL = 'email';
 /** Further addresses of a contact; each finds it. */
 const MORE_EMAILS = 'hs_additional_emails';
 /** HubSpot never moves it backward: it answers 200, and keeps the value that it has. */
@@ -67,11 +67,21 @@ export async function* writeHubspot(
   const turns = new Turns();
   const refused = new Map<string, Failing>();
   const names = properties.map(({ name }) => name);
+  const choices = new Map(properties.map(({ name, options }) => [name, (options ?? []).map(({ value }) => value)]));
   const parts = partsOf(records, answered, PER_CALL);
   const work = async ({ from, some }: (typeof parts)[number], signal: AbortSignal): Promise<WriteOutcome[]> => {
     const rows = some.map((record, n) => rowOf(record, key[0]!, from + n));
     const onSending = () => sending(from + some.length);
-    const writer = new Writer(hubspot, { kind, properties: names, way, key: key[0]!, refused, signal, onSending });
+    const writer = new Writer(hubspot, {
+      kind,
+      properties: names,
+      choices,
+      way,
+      key: key[0]!,
+      refused,
+      signal,
+      onSending,
+    });
     const good = rows.filter((row) => 'ordinal' in row);
     const outcomes = await (isRemoval ? writer.remove(good) : writer.write(good, turns));
     return rows.map((row) => ('ordinal' in row ? outcomes.get(row)! : row));
@@ -90,19 +100,16 @@ const knownKind = (hubspot: Hubspot, stream: string, context: ConnectorContext):
     return { kind, properties: await propertiesOf(hubspot, kind) };
   });
 
-function wayOf({ name }: Kind, properties: readonly Property[], key: readonly string[]): Way {
-  const [field] = key;
-  const isUnique = (property: Property) => property.hasUniqueValue === true && !isReadOnly(property);
-  if (key.length === 1) {
+function wayOf(kind: Kind, properties: readonly Property[], key: readonly string[]): Way {
+  const choices = keysOf(kind, properties);
+  const [field = ''] = key;
+  if (key.length === 1 && choices.includes(field)) {
     if (field === ID) return 'id';
-    if (field === EMAIL && name === 'contacts') return 'email';
-    if (properties.some((property) => property.name === field && isUnique(property))) return 'unique';
+    return field === EMAIL && kind.name === 'contacts' ? 'email' : 'unique';
   }
-  const unique = properties.filter(isUnique).map((property) => property.name);
-  const choices = [...new Set([...(name === 'contacts' ? [EMAIL] : []), ...unique, ID])];
   const message =
-    `key: HubSpot does not find ${name} by ${key.join(', ') || 'no property'}: choose one of ${choices.join(', ')}, ` +
-    'or make a property in HubSpot that requires unique values';
+    `key: HubSpot does not find ${kind.name} by ${key.join(', ') || 'no property'}: choose one of ` +
+    `${choices.join(', ')}, or make a property in HubSpot that requires unique values`;
   throw sourceRefusal('source_refused', message);
 }
 
@@ -165,6 +172,8 @@ type To = {
   kind: Kind;
   /** The names of all of them. */
   properties: readonly string[];
+  /** The values that a property takes; none: any. */
+  choices: ReadonlyMap<string, readonly string[]>;
   way: Way;
   key: string;
   /** Values that HubSpot has refused, by property and value. */
@@ -362,11 +371,11 @@ class Writer {
   }
 
   #outcomeOf(row: Row, answer: Answer | undefined): WriteOutcome {
-    const { properties, way, key } = this.#to;
+    const { properties, choices, way, key } = this.#to;
     if (answer === undefined) return NO_WORD;
     if ('fault' in answer) {
       const fields = [key, ...Object.keys(row.values)];
-      return outcomeOfFault(answer, { fields, properties, idField: way === 'id' ? key : null });
+      return outcomeOfFault(answer, { fields, properties, choices, idField: way === 'id' ? key : null });
     }
     if (answer.isUnchanged) return UNCHANGED;
     return answer.record === null ? OK : outcomeOfStage(row, answer.record);

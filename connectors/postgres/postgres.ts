@@ -49,7 +49,9 @@ export const postgres = connector({
     check: (settings, context) => inSession(settings, context, 'write', checkSchema),
     discover: (settings, context) =>
       inSession(settings, context, 'write', async (session) =>
-        (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream),
+        (await listTables(session))
+          .filter(({ isWritable }) => isWritable)
+          .map((table) => ({ ...toStream(table), keys: table.uniqueKeys })),
       ),
     write: writePostgres,
   },

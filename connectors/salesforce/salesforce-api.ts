@@ -8,7 +8,7 @@ import { HOUR_MS } from '../../domain/time/durations.ts';
 import { type Grant, type Granted, sendWithToken, type TokenSource } from '../core/access-token.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
-import { answerAs, errorJson } from '../core/json-requests.ts';
+import { answerAs, errorJson, unredirected } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
 import { keepToShare, type Quota, quotaWait } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
@@ -106,14 +106,7 @@ export class Salesforce {
     });
     this.#clockMs = Math.min(Date.parse(answer.headers['date'] ?? '') || Infinity, Date.now());
     this.#noteUsage(answer.headers['sforce-limit-info']);
-    if (answer.status <= 299) {
-      if (new URL(answer.url).origin === url.origin && answer.method === method) return answer;
-      await answer.end();
-      throw sourceRefusal(
-        'source_refused',
-        `${this.host} redirects to ${new URL(answer.url).host}: set that as the address`,
-      );
-    }
+    if (answer.status <= 299) return unredirected(answer, { url: url.href, method });
     if (takes.includes(answer.status)) return answer;
     throw await this.#refusal(answer);
   }

@@ -40,6 +40,18 @@ describe('a window of calls', () => {
     ]);
   });
 
+  it('takes another limit, for which calls that have begun count', async () => {
+    const window = new CallWindow({ calls: 5, windowMs: 1_000 });
+    const { begun } = callers(window, [0, 1, 2, 3, 4, 5, 6, 7]);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(begun).toHaveLength(5);
+    window.setLimit({ calls: 6, windowMs: 1_000 });
+    expect((await vi.advanceTimersByTimeAsync(100), begun)).toHaveLength(6);
+    window.setLimit({ calls: 1, windowMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(1_050);
+    expect(begun).toHaveLength(7);
+  });
+
   it('gives the turn of a caller that has left to the next one', async () => {
     const window = new CallWindow({ calls: 1, windowMs: 1_000 });
     const leaving = new AbortController();

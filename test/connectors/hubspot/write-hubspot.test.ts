@@ -112,7 +112,9 @@ describe('Complaint 7: one bad record fails its batch, or is dropped silently', 
   const withBad = (records: SourceRecord[]) =>
     records.map((record, n) => ({ ...record, size: bad.includes(n) ? `zqhuge${n}` : 'small' }));
   const expected = Array.from({ length: 100 }, (_, n) =>
-    bad.includes(n) ? failed('is not one that HubSpot takes (INVALID_OPTION)', { field: 'size' }) : OK,
+    bad.includes(n)
+      ? failed('is not one that HubSpot takes (INVALID_OPTION): it takes small, large', { field: 'size' })
+      : OK,
   );
 
   it.for([
@@ -151,6 +153,14 @@ describe('Complaint 7: one bad record fails its batch, or is dropped silently', 
     const swapped = [{ properties: { sku: 's-1' } }, { properties: { sku: 's-0' } }];
     server.next(to('upsert'), answer(200, { results: swapped.map((one, n) => ({ ...one, id: `${n}` })) }));
     expect(await write(server, 'sku', items(3))).toEqual([OK, OK, silent]);
+  });
+
+  it('an answer that a redirect has led elsewhere is no success', async () => {
+    const server = await startServer();
+    server.next(to('upsert'), (_, response) =>
+      response.writeHead(302, { location: '/crm/properties/2026-09/contacts' }).end(),
+    );
+    await expect(write(server, 'sku', items(1))).rejects.toThrow(/redirects what is sent to it/);
   });
 
   it('a code and a property are read from errors, or from the message that has them alone; it is never quoted', async () => {

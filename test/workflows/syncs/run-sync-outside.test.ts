@@ -497,6 +497,9 @@ describe('a dry run', () => {
     expect(await dryRunTo({ stream: 'asking' }, [{ from: 'tariff', to: 'tarif' }])).toBe(
       'The stream asking of the destination has no field tarif: did you mean tariff?',
     );
+    expect(await dryRunTo({ stream: 'asking', key: ['tariff'] })).toBe(
+      'destination.key: asking is not found by tariff: choose id',
+    );
     expect(await dryRunTo({ stream: 'asking' })).toBe('finished');
     await shop.db.query(`ALTER TABLE ${table} ADD COLUMN shout text GENERATED ALWAYS AS (upper(tariff)) STORED`);
     expect(await dryRunTo({ stream: 'asking' }, [{ from: 'tariff', to: 'shout' }])).toMatch(

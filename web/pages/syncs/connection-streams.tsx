@@ -8,10 +8,13 @@ import { useRead } from '../../session/calls.ts';
 
 const COLUMNS: readonly Column<SourceStream>[] = [
   { title: 'Stream', cell: ({ name }) => <code>{name}</code> },
-  { title: 'Key', cell: ({ key }) => (key.length === 0 ? <span className="quiet">none</span> : key.join(', ')) },
+  { title: 'Key', cell: ({ key, keys }) => keyText(keys ?? [key]) || <span className="quiet">none</span> },
   { title: 'New records by', cell: ({ incremental }) => cursorText(incremental) },
   { title: 'Fields', cell: (stream) => <Fields stream={stream} /> },
 ];
+
+/** Returns the keys by which records are found, each of one or more fields. */
+const keyText = (keys: string[][]): string => keys.map((key) => key.join(', ')).join(' or ');
 
 function cursorText(incremental: SourceStream['incremental']): string {
   if (incremental === 'own') return 'the state that the source keeps';
