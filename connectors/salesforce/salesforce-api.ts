@@ -12,7 +12,7 @@ import { answerAs, errorJson, unredirected } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
 import { keepToShare, type Quota, quotaWait } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
-import { codesOf, faultsOf } from './salesforce-faults.ts';
+import { codesOf, faultsOf, LATER } from './salesforce-faults.ts';
 import type { SalesforceSettings } from './salesforce-settings.ts';
 
 /** A call; `takes`: statuses beyond 2xx whose answers are returned. `path` begins with /, behind the version. */
@@ -153,9 +153,6 @@ export class Salesforce {
     return sourceRefusal('source_refused', `${host} answered ${status}${said}: ${adviceOf(status, codes)}`, extra);
   }
 }
-
-/** Codes of what may go better later. */
-const LATER = new Set(['SERVER_UNAVAILABLE', 'UNABLE_TO_LOCK_ROW', 'QUERY_TIMEOUT', 'UNKNOWN_EXCEPTION']);
 
 function adviceOf(status: number, codes: readonly string[]): string {
   if (codes.includes('API_DISABLED_FOR_ORG')) return 'the org, or the profile of the user, has no access to the API';

@@ -1,5 +1,6 @@
 /** Salesforce's errors: their codes and names of fields are read; their messages quote values and are not passed on. */
 import { z } from 'zod';
+import type { WriteOutcome } from '../core/contract.ts';
 
 const Code = z
   .string()
@@ -28,3 +29,64 @@ export function faultsOf(json: unknown): Fault[] {
 }
 
 export const codesOf = (faults: readonly Fault[]): string[] => faults.flatMap(({ code }) => code ?? []);
+
+/** A lock that another change of the record, or of one that it belongs to, holds. */
+export const LOCKED = 'UNABLE_TO_LOCK_ROW';
+/** Codes of what may go better later. */
+export const LATER = new Set([LOCKED, 'SERVER_UNAVAILABLE', 'QUERY_TIMEOUT', 'UNKNOWN_EXCEPTION', 'PROCESSING_HALTED']);
+/** Codes of a record that is not there. */
+export const GONE = ['ENTITY_IS_DELETED', 'INVALID_CROSS_REFERENCE_KEY', 'NOT_FOUND'];
+
+/** What a code says of a field's value, as the end of a sentence. */
+const OF_VALUES: Record<string, string> = {
+  REQUIRED_FIELD_MISSING: 'is empty, and Salesforce requires one',
+  STRING_TOO_LONG: 'is longer than Salesforce takes',
+  INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST: 'is not one of the choices that the field has in Salesforce',
+  INVALID_FIELD_FOR_INSERT_UPDATE: 'is of a field that the user may not set in this record',
+  INVALID_EMAIL_ADDRESS: 'is not an e-mail address that Salesforce takes',
+  INVALID_TYPE_ON_FIELD_IN_RECORD: 'is of another type than the field',
+  NUMBER_OUTSIDE_VALID_RANGE: 'is outside of the range that Salesforce takes',
+  MALFORMED_ID: 'is not an id of Salesforce',
+  ENTITY_IS_DELETED: 'is the id of a record that was deleted',
+  INVALID_CROSS_REFERENCE_KEY: 'is the id of no record that the user may see and that fits',
+  DUPLICATE_VALUE: 'is the value of another record, and must be unique',
+  DUPLICATE_EXTERNAL_ID: 'is the value of several records of Salesforce: it must be that of one',
+  FIELD_CUSTOM_VALIDATION_EXCEPTION: 'breaks a validation rule of the org',
+};
+
+/** What a code says of a record if it names no field. */
+const OF_RECORDS: Record<string, string> = {
+  INVALID_FIELD_FOR_INSERT_UPDATE: 'It sets a field that the user may not set in this record',
+  MALFORMED_ID: 'It has an id that is not one of Salesforce',
+  ENTITY_IS_DELETED: 'It, or a record that it names, was deleted in Salesforce',
+  INVALID_CROSS_REFERENCE_KEY: 'It has the id of a record that the user may not see or that does not fit',
+  DUPLICATES_DETECTED: 'A duplicate rule of the org takes it for a record that is there',
+  DUPLICATE_VALUE: 'Another record has one of its values that must be unique',
+  FIELD_CUSTOM_VALIDATION_EXCEPTION: 'It breaks a validation rule of the org',
+  CANNOT_INSERT_UPDATE_ACTIVATE_ENTITY: 'A trigger or a flow of the org failed for it',
+  INSUFFICIENT_ACCESS_OR_READONLY: 'The user may not change it',
+  INSUFFICIENT_ACCESS_ON_CROSS_REFERENCE_ENTITY: 'The user may not use a record that it names',
+  DELETE_FAILED: 'Other records depend on it',
+};
+
+/** A record's fields, all fields of its object, and the one that is its key. */
+type Written = { fields: readonly string[]; known: readonly string[]; key: string };
+
+/** Returns what became of a record that Salesforce refused: words of ours, its code, and the field that it names. */
+export function outcomeOfFault(
+  { code = 'UNKNOWN', fields: named }: Pick<Fault, 'code' | 'fields'>,
+  { fields, known, key }: Written,
+): WriteOutcome {
+  const failed = (message: string, more: { field?: string; later?: boolean } = {}): WriteOutcome => ({
+    kind: 'failed',
+    message: `${message} (${code})`,
+    later: false,
+    ...more,
+  });
+  if (LATER.has(code)) return failed('Salesforce did not take it now', { later: true });
+  const ours = code === 'DUPLICATE_EXTERNAL_ID' ? [key] : named.filter((name) => known.includes(name));
+  const field = ours.find((name) => fields.includes(name));
+  if (field !== undefined) return failed(OF_VALUES[code] ?? 'is not one that Salesforce takes', { field });
+  if (ours.length === 0) return failed(OF_RECORDS[code] ?? 'Salesforce does not take it');
+  return failed(`Salesforce does not take it because of ${ours.join(', ')}, for which it has no value`);
+}

@@ -27,6 +27,7 @@ const DescribedField = z.object({
   externalId: z.boolean().optional(),
   idLookup: z.boolean().optional(),
   unique: z.boolean().optional(),
+  caseSensitive: z.boolean().optional(),
 });
 export type DescribedField = z.output<typeof DescribedField>;
 
@@ -45,6 +46,8 @@ const Listed = z.object({
     z.object({
       name: z.string(),
       queryable: z.boolean(),
+      createable: z.boolean().optional(),
+      updateable: z.boolean().optional(),
       deprecatedAndHidden: z.boolean().optional(),
       associateEntityType: z.string().nullish(),
     }),
@@ -60,6 +63,10 @@ const UNREAD = new Set(['address', 'location', 'base64', 'complexvalue']);
 
 export const isRead = ({ type }: DescribedField): boolean => !UNREAD.has(type);
 
+/** Returns whether records may set a field, or be made or changed: Salesforce says so of the user's own rights. */
+export const isSet = ({ createable, updateable }: { createable?: boolean; updateable?: boolean }): boolean =>
+  createable === true || updateable === true;
+
 /** Describes an object; refuses one that the org lacks or its user may not see. */
 export async function describe(salesforce: Salesforce, stream: string): Promise<Described> {
   const call = { path: `/sobjects/${encodeURIComponent(stream)}/describe`, mostBytes: DESCRIBED_BYTES };
@@ -74,12 +81,18 @@ export async function describe(salesforce: Salesforce, stream: string): Promise<
 
 /**
  * Lists streams. Each costs a call, so what belongs to other objects is left out: histories, shares, feeds. `only`:
- * the one stream that is asked for.
+ * the one stream that is asked for; `isWriting`: only those that the user may write to.
  */
-export async function listStreams(salesforce: Salesforce, signal: AbortSignal, only?: string): Promise<Stream[]> {
+export async function listStreams(
+  salesforce: Salesforce,
+  signal: AbortSignal,
+  { only, isWriting = false }: { only?: string | undefined; isWriting?: boolean } = {},
+): Promise<Stream[]> {
   const { sobjects } = await salesforce.read(Listed, { path: '/sobjects', mostBytes: DESCRIBED_BYTES });
-  const isWanted = ({ name, queryable, deprecatedAndHidden, associateEntityType }: (typeof sobjects)[number]) =>
-    queryable && (only === undefined ? !deprecatedAndHidden && !associateEntityType : name === only);
+  const isWanted = (found: (typeof sobjects)[number]) =>
+    found.queryable &&
+    (!isWriting || isSet(found)) &&
+    (only === undefined ? !found.deprecatedAndHidden && !found.associateEntityType : found.name === only);
   const names = sobjects.filter(isWanted).map(({ name }) => name);
   const streams: Stream[] = [];
   for await (const found of inOrder(names, IN_FLIGHT, (name) => describe(salesforce, name), signal))
@@ -106,7 +119,7 @@ export function fieldsOf(fields: readonly DescribedField[]): Field[] {
     name: field.name,
     type: typeOf(field),
     nullable: field.nillable ?? true,
-    ...(field.createable || field.updateable ? {} : { takes_values: 'never' as const }),
+    ...(isSet(field) ? {} : { takes_values: field.name === ID ? ('as_key' as const) : ('never' as const) }),
   }));
 }
 

@@ -4,15 +4,22 @@ import { checkVersion, Salesforce } from './salesforce-api.ts';
 import { listStreams } from './salesforce-objects.ts';
 import { salesforceSettings, type SalesforceSettings } from './salesforce-settings.ts';
 import { readSalesforce } from './read-salesforce.ts';
+import { writeSalesforce } from './write-salesforce.ts';
 
 const check = (settings: SalesforceSettings, context: ConnectorContext) =>
   checkVersion(new Salesforce(settings, context));
 const discover = (settings: SalesforceSettings, context: ConnectorContext, only?: string) =>
-  listStreams(new Salesforce(settings, context), context.signal, only);
+  listStreams(new Salesforce(settings, context), context.signal, { only });
 
 export const salesforce = connector({
   name: 'salesforce',
   title: 'Salesforce',
   settings: salesforceSettings,
   source: { reportsDeletions: true, check, discover, read: readSalesforce },
+  destination: {
+    check,
+    discover: (settings, context, only) =>
+      listStreams(new Salesforce(settings, context), context.signal, { only, isWriting: true }),
+    write: writeSalesforce,
+  },
 });
