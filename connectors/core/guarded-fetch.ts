@@ -64,6 +64,8 @@ type Hop = { url: URL; method: Dispatcher.HttpMethod; headers: Record<string, st
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 5;
+/** Maximum length of a request's address: connectors put queries and lists of ids into it. */
+const MAX_URL_LENGTH = 16_384;
 
 /**
  * Sends HTTP and HTTPS requests to public addresses, and to others that `allow` covers. Each redirect is checked from
@@ -132,7 +134,7 @@ async function heldBody({ body }: HttpAnswer, most: number): Promise<AsyncIterab
 }
 
 function checkedUrl(text: string): URL {
-  const error = sourceUrlError(text);
+  const error = sourceUrlError(text, MAX_URL_LENGTH);
   if (error !== undefined) throw sourceRefusal('address_refused', `The address ${error}`);
   return new URL(text);
 }

@@ -77,6 +77,15 @@ async function refusal(
   return { status: code, message, extra };
 }
 
+it('takes addresses with long queries, and refuses those that vendors refuse', async () => {
+  const url = source.serve('/a', file(Buffer.from('fine')));
+  expect(await read(open, `${url}?q=${'x'.repeat(15_000)}`)).toBe('fine');
+  expect(await refusal(open, `${url}?q=${'x'.repeat(16_384)}`)).toMatchObject({
+    status: 'address_refused',
+    message: 'The address must have at most 16384 characters',
+  });
+});
+
 describe('a source that is allowed', () => {
   it('gives status, headers and bytes, over HTTP and HTTPS, IPv4 and IPv6', async () => {
     for (const [server, host] of [
