@@ -132,6 +132,7 @@ function rowOf(
   }
   const named = textIn(values[key.name]);
   if (named === '') return { kind: 'failed', message: `The record has no ${key.name}`, later: false };
+  if (typeof values[key.name] === 'string') values[key.name] = named; // Salesforce keeps texts without spaces around them
   return { key: named, name: comparable(key, named), values };
 }
 
@@ -337,10 +338,11 @@ const RIGHTS = new Set([
   'CANNOT_INSERT_UPDATE_ACTIVATE_ENTITY',
 ]);
 
-/** Returns what an answer says of rows: its results have their order. */
+/** Returns what an answer says of rows. Results have their order alone: if one is missing, none can be told apart. */
 function answersIn(rows: Row[], results: z.output<typeof Results>): Answers {
   const answers: Answers = new Map();
-  for (const [n, { success, errors }] of results.slice(0, rows.length).entries()) {
+  if (results.length !== rows.length) return answers;
+  for (const [n, { success, errors }] of results.entries()) {
     const [fault] = errors ?? [];
     if (success === true) answers.set(rows[n]!, null);
     else if (fault) answers.set(rows[n]!, fault);
