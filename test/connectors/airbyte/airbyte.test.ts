@@ -17,7 +17,7 @@ sourceContract(airbyte, async () => {
       return 40;
     },
   };
-}, ['progress']);
+}, ['progress', 'cursor field']);
 
 const source = airbyte.source!;
 const SPEC = { type: 'SPEC', spec: { connectionSpecification: { required: ['account', 'token'] } } };

@@ -102,7 +102,7 @@ function manifest(url: string): object {
 }
 
 describe.runIf(declarative)("a source of Airbyte's CDK, made of a manifest", () => {
-  sourceContract(airbyte, prepareApi, ['malformed records', 'throttling', 'progress', 'deletions']);
+  sourceContract(airbyte, prepareApi, ['malformed records', 'throttling', 'progress', 'deletions', 'cursor field']);
 });
 
 it.runIf(faker)("Airbyte's own sample source brings its people, and goes on where it was", async () => {

@@ -100,7 +100,7 @@ sourceContract(hubspot, async () => {
       return 17;
     },
   };
-}, ['malformed records', 'progress']);
+}, ['malformed records', 'progress', 'cursor field']);
 
 async function propertiesOf(server: HubSpotServer): Promise<{ name: string }[]> {
   const answer = await fetch(`${server.url}/crm/properties/2026-09/contacts`, {

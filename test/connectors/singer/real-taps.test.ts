@@ -16,7 +16,7 @@ import { type PreparedSource, sourceContract, testContext } from '../core/contra
 
 const source = singer.source!;
 /** What a program does not do, or can't be brought to. */
-const WITHOUT = ['malformed records', 'throttling', 'progress', 'deletions'] as const;
+const WITHOUT = ['malformed records', 'throttling', 'progress', 'deletions', 'cursor field'] as const;
 
 const meltanoPostgres = await pythonProgram({
   name: 'meltanolabs-tap-postgres',

@@ -6,7 +6,11 @@ import { HANGS_MS } from '../../harness/core/wait.ts';
 import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';
 import { sourceContract, testContext } from '../core/contract.ts';
 
-sourceContract(singer, () => sampleRecords('singer', 'sample-tap.ts', 'public-people'), ['throttling', 'progress']);
+sourceContract(singer, () => sampleRecords('singer', 'sample-tap.ts', 'public-people'), [
+  'throttling',
+  'progress',
+  'cursor field',
+]);
 
 const source = singer.source!;
 const SCHEMA = { type: 'object', properties: { id: { type: 'integer' } } };
