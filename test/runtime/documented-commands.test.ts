@@ -13,6 +13,7 @@ import { shellBlocks } from '../harness/core/shell-blocks.ts';
 import { waitFor } from '../harness/core/wait.ts';
 import { foreignPostgres } from '../harness/syncs/foreign-postgres.ts';
 import { hubspotServer } from '../harness/syncs/hubspot-server.ts';
+import { zendeskServer } from '../harness/syncs/zendesk-server.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** A page uses what the ones before it have made; erasing people comes last. */
@@ -24,6 +25,7 @@ const PAGES = [
   'docs/connectors.md',
   'docs/syncs.md',
   'docs/hubspot.md',
+  'docs/zendesk.md',
   'docs/apps.md',
   'docs/tracking.md',
   'docs/reading.md',
@@ -136,8 +138,12 @@ it('every command block of README and docs works as copied, in order', async () 
       VALUES ('carol@example.com', 'gold', '29/02/1980', NULL, now() - interval '1 day')`);
   const hubspot = await hubspotServer();
   hubspot.put('contacts', { email: 'grace@example.com', firstname: 'Grace', lifecyclestage: 'lead' });
+  const zendesk = await zendeskServer();
+  const anHourAgo = Date.now() - 3_600_000;
+  zendesk.field('plan', 'dropdown');
+  zendesk.put({ id: 7, email: 'linus@example.com', name: 'Linus', user_fields: { plan: 'gold' } }, anHourAgo);
   await started(folder, port);
-  /** Replacements that a reader makes, too: addresses of the service, the database and the CRM. */
+  /** Replacements that a reader makes, too: addresses of the service, the database and the CRMs. */
   const own = (code: string) =>
     code
       .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
@@ -145,7 +151,9 @@ it('every command block of README and docs works as copied, in order', async () 
         '{ "host": "db.example.com", "database": "shop", "user": "reader", "password": "…" }',
         JSON.stringify(settings),
       )
-      .replace('{ "access_token": "pat-eu1-…" }', JSON.stringify({ access_token: hubspot.key, address: hubspot.url }));
+      .replace('{ "access_token": "pat-eu1-…" }', JSON.stringify({ access_token: hubspot.key, address: hubspot.url }))
+      .replace('https://acme.zendesk.com', zendesk.url)
+      .replace('"client_secret": "…"', `"client_secret": "${zendesk.client_secret}"`);
   const shell = new Shell(folder, `http://127.0.0.1:${port}`);
   for (const page of PAGES) {
     for (const block of await shellBlocks(page)) {

@@ -1,8 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../../domain/time/durations.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { hubspotServer } from '../../harness/syncs/hubspot-server.ts';
 import { ask, makeSync, openShop, runSync, type Shop } from '../../harness/syncs/syncs.ts';
+import { zendeskServer } from '../../harness/syncs/zendesk-server.ts';
 import { importedValues } from '../imports/import-attributes.kill.ts';
 
 const stack = useStack();
@@ -157,4 +159,42 @@ describe('what has vanished from a source with keys of its own', () => {
     expect(await runSync(stack, world, sync)).toMatchObject({ removed: 2, removal: DONE });
     expect(await left()).toEqual([[], [], []]);
   });
+});
+
+it.for([
+  { mode: 'incremental', read: 2 },
+  { mode: 'full', read: 4 },
+])('users that Zendesk calls inactive lose their values in the next run: $mode', async ({ mode, read }) => {
+  let clock = Date.now() - HOUR_MS;
+  const server = await zendeskServer({ now: () => clock });
+  const put = (id: number, plan: string) => server.put({ id, email: `${mode}-${id}`, user_fields: { plan } });
+  for (const id of [1, 2, 3, 4]) put(id, 'gold');
+  server.field('plan', 'text');
+  clock += HOUR_MS / 2;
+  const { url: address, client_id, client_secret } = server;
+  const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+    name: mode,
+    connector: 'zendesk',
+    settings: { address, client_id, client_secret },
+  });
+  const sync = await makeSync(stack, world, {
+    source: { connection, stream: 'users' },
+    destination: { sor: world.sor.identifier },
+    mapping: { customer: { field: 'email' }, fields: [{ from: 'user_fields.plan', to: 'plan' }] },
+    mode,
+    removes: true,
+  });
+  expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { read: 4 }, removed: 0 });
+  expect(await keysOf(`${mode}-2`)).toEqual(['plan']);
+  server.remove(2);
+  put(3, 'silver');
+  clock += HOUR_MS / 2;
+  expect(await runSync(stack, world, sync)).toMatchObject({
+    state: 'finished',
+    progress: { read },
+    removed: 1,
+    removal: { state: 'done' },
+  });
+  expect(await keysOf(`${mode}-2`)).toEqual([]);
+  expect(await keysOf(`${mode}-3`)).toEqual(['plan']);
 });
