@@ -1,11 +1,6 @@
 /** Applies a sync's mapping to records, and finds fields that are new or not mapped. */
 import { shorten } from '../../domain/text/text-limits.ts';
-import {
-  type MappedRecord,
-  type Mapping,
-  prepareMapping,
-  type SourceRecord,
-} from '../../domain/syncs/record-mapping.ts';
+import { type MappedRecord, prepareMapping, type SourceRecord, targetsOf } from '../../domain/syncs/record-mapping.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 
@@ -63,12 +58,4 @@ export class RecordMapper {
     if (this.unmapped.size < MAX_NAMES) this.unmapped.add(shown);
     return false;
   }
-}
-
-/** Returns the targets of a mapping's entries. */
-export function targetsOf({ fields }: Mapping): string[] {
-  return fields.flatMap((field) => {
-    if ('drop' in field) return [];
-    return ['from' in field ? (field.to ?? field.from) : field.to];
-  });
 }

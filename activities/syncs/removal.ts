@@ -4,6 +4,7 @@ import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
+import { targetsOf } from '../../domain/syncs/record-mapping.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import { shorten } from '../../domain/text/text-limits.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
@@ -18,7 +19,6 @@ import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
 import type { RunScope, SyncEnds, SyncJob } from './job.ts';
-import { targetsOf } from './record-mapper.ts';
 
 /** Maximum numbers of values per transaction, and of records per call of another destination. */
 const MAX_VALUES = 20_000;

@@ -17,6 +17,7 @@ import {
   UNTOLD,
   untoldOf,
 } from '../../domain/syncs/schema-change.ts';
+import { targetsOf } from '../../domain/syncs/record-mapping.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/text/text-limits.ts';
 import { insertCustomerAttribute } from '../../store/attributes/customer-attributes.ts';
@@ -28,7 +29,6 @@ import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { updateKnownFields, updateReadFields } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RunScope, SyncEnds, SyncJob } from './job.ts';
-import { targetsOf } from './record-mapper.ts';
 import { storable } from './stored-size.ts';
 
 /** Checks the source's fields before it is read, applies the sync's rule to changes, and begins the run. */

@@ -24,6 +24,20 @@ export type MappedField =
   | { from: string; drop: true }
   | { to: string; value: string | number | boolean | null };
 
+/** Returns the targets of a mapping's entries. */
+export function targetsOf({ fields }: Mapping): string[] {
+  return fields.flatMap((field) => {
+    if ('drop' in field) return [];
+    return ['from' in field ? (field.to ?? field.from) : field.to];
+  });
+}
+
+/** Returns whether a mapping may write this field of another connection. */
+export function mayWrite(mapping: Mapping, name: string): boolean {
+  const isRead = mapping.fields.some((field) => 'from' in field && field.from === name);
+  return targetsOf(mapping).includes(name) || (mapping.otherFields === 'keep' && !isRead);
+}
+
 /** Returns the source's fields that a mapping uses; null if it uses all of them. */
 export function fieldsUsed({ customer, fields, otherFields }: Mapping): string[] | null {
   if (otherFields === 'keep') return null;

@@ -4,8 +4,9 @@ import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
 import { type FieldError, collectErrors, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { type GivenMapping, mappingErrors } from '../../domain/syncs/mapping-errors.ts';
-import type { Mapping } from '../../domain/syncs/record-mapping.ts';
+import { type Mapping, mayWrite } from '../../domain/syncs/record-mapping.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
+import { quote } from '../../domain/text/text-limits.ts';
 import { findUser } from '../../store/accounts/users.ts';
 import { findSor } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
@@ -107,6 +108,14 @@ function misfits(parts: Parts, body: api.SyncChange): FieldError[] {
   }
   if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
     errors.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
+  }
+  if (mapping !== null && destination !== null && 'connectionId' in destination) {
+    for (const field of destination.key.filter((name) => !mayWrite(mapping, name))) {
+      errors.push({
+        element: 'destination.key',
+        message: `names ${quote(field)}, which the mapping does not write: add an entry to it, or leave it out of the key`,
+      });
+    }
   }
   if (schemaRule === 'follow' && mapping?.otherFields === 'drop') {
     errors.push({ element: 'on_schema_change', message: 'follow takes new fields: keep other_fields, or say ignore' });

@@ -141,6 +141,21 @@ describe('a definition is refused with what is wrong named, and what would be ri
     ],
     ['a limit over 100 percent', () => ({ removal_limit: 101 }), 'removal_limit', /from 0 to 100/],
     [
+      'a key that no entry writes',
+      () => ({ destination: toWebhook(), mapping: mapping({ from: 'a' }) }),
+      'destination.key',
+      /names "id", which the mapping does not write/,
+    ],
+    [
+      'a key that is written under another name',
+      () => ({
+        destination: toWebhook(),
+        mapping: { ...mapping({ from: 'id', to: 'number' }), other_fields: 'keep' },
+      }),
+      'destination.key',
+      /names "id", which the mapping does not write/,
+    ],
+    [
       'follow with drop',
       () => ({ mapping: mapping({ from: 'a' }), on_schema_change: 'follow' }),
       'on_schema_change',

@@ -248,8 +248,12 @@ describe('a change', () => {
     }
     const whole = await view(id);
     expect(
-      (await put(id, { ...whole, mapping: { ...whole.mapping, other_fields: 'drop', fields: [{ from: 'plan' }] } }))
-        .status,
+      (
+        await put(id, {
+          ...whole,
+          mapping: { ...whole.mapping, other_fields: 'drop', fields: [{ from: 'id' }, { from: 'plan' }] },
+        })
+      ).status,
     ).toBe(200);
   });
 
