@@ -1,5 +1,6 @@
 /** Connector that reads users from Zendesk by its cursor-based export, in which deleted users come as deletions. */
 import { z } from 'zod';
+import type { Refusal } from '../../domain/core/refusal.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { HOUR_MS, MINUTE_MS } from '../../domain/time/durations.ts';
 import { sendWithToken, type TokenSource } from '../core/access-token.ts';
@@ -115,14 +116,17 @@ export const zendesk = connector({
 
 async function discover(settings: Settings, context: ConnectorContext): Promise<Stream[]> {
   const fields = [...FIELDS];
-  for (let after: string | null | undefined = ''; after !== null && after !== undefined;) {
+  for (let after = '', isLast = false; !isLast;) {
     const query = { 'page[size]': '100', ...(after && { 'page[after]': after }) };
     const answer = await call(settings, `/api/v2/${CUSTOM}.json`, query, context);
     const { [CUSTOM]: custom, meta } = await answerAs(UserFields, answer);
     for (const { key, type, active } of custom) {
       if (active) fields.push({ name: `${CUSTOM}.${key}`, type: TYPES.get(type) ?? 'string', nullable: true });
     }
-    after = meta.has_more ? meta.after_cursor : null;
+    const next = meta.after_cursor ?? after;
+    isLast = !meta.has_more;
+    if (!isLast && next === after) throw stuck(settings);
+    after = next;
   }
   return [{ name: 'users', key: ['id'], incremental: 'own', fields }];
 }
@@ -139,15 +143,18 @@ async function* read(
     const page: z.output<typeof Page> = await pageBehind(after, settings, context);
     const next = page.after_cursor ?? after;
     isLast = page.end_of_stream;
-    if (!isLast && next === after) {
-      const { host } = new URL(settings.address);
-      throw sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
-    }
+    if (!isLast && next === after) throw stuck(settings);
     yield* addAll(page.users.map((user) => itemOf(user, wanted)));
     after = next;
     passed({ after });
   }
   yield* rest();
+}
+
+/** A page that does not lead on: reading from it would never end. */
+function stuck({ address }: Settings): Refusal {
+  const { host } = new URL(address);
+  return sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
 }
 
 /** Returns a user as an item with the fields that are wanted (null: all), and its size. */

@@ -181,6 +181,13 @@ it('user fields are listed with their types, beyond the first hundred, without t
   for (const type of ['checkbox', 'date', 'decimal', 'integer', 'multiselect', 'lookup']) server.field(type, type);
   server.field('old', 'text', false);
   const [users] = await zendesk.source!.discover(zendesk.settings.parse(given), contextOf());
+  const json = { user_fields: [], meta: { has_more: true, after_cursor: 'same' } };
+  server.serve('/api/v2/user_fields.json', (_, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(json));
+  });
+  expect(await refusalOf(zendesk.source!.discover(zendesk.settings.parse(given), contextOf()))).toMatchObject({
+    message: expect.stringMatching(/does not lead to the next/) as string,
+  });
   const types = new Map(users!.fields.map(({ name, type }) => [name, type]));
   const own = ['plan', 'text_150', 'checkbox', 'date', 'decimal', 'integer', 'multiselect', 'lookup', 'old'];
   expect(own.map((key) => types.get(`user_fields.${key}`) ?? 'none').join(' ')).toBe(
