@@ -36,9 +36,7 @@ export async function withKeysOfSource<R extends BatchRecord>(
   { entityId, id }: Pick<Sync, 'entityId' | 'id'>,
   records: R[],
 ): Promise<R[]> {
-  const asked = records.flatMap((record) =>
-    record.sourceKey !== null && (record.deletes || isKeyless(record)) ? record.sourceKey : [],
-  );
+  const asked = records.flatMap((record) => (isNamedBySource(record) ? record.sourceKey : []));
   if (asked.length === 0) return records;
   const known = await findKeysBySource(db, entityId, id, asked);
   const here = new Map<string, string>();
@@ -52,6 +50,11 @@ export async function withKeysOfSource<R extends BatchRecord>(
     if (!deletes || deletes === 'ignored') return record;
     return { ...record, deletes: [...new Set([...deletes, ...keys])] };
   });
+}
+
+/** Returns whether the source's own key says which known records a deletion or a failed record means. */
+export function isNamedBySource<R extends BatchRecord>(record: R): record is R & { sourceKey: string } {
+  return record.sourceKey !== null && (record.deletes !== undefined || isKeyless(record));
 }
 
 /** Returns whether a record failed without a key; one of an erased person is no known record. */

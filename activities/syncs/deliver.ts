@@ -16,7 +16,7 @@ import {
   updateBatchSent,
 } from '../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import { findKnownRecords, upsertSending } from '../../store/syncs/sync-records.ts';
+import { forgetChecksums, type HandledRecord, upsertSending } from '../../store/syncs/sync-records.ts';
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { lockRun, lockRunsWithAbandonedBatches } from '../../store/syncs/sync-runs.ts';
@@ -24,62 +24,60 @@ import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
-import { withKeysOfSource } from './deletions.ts';
+import {
+  answeredOf,
+  type Decided,
+  decideDelivery,
+  type Delivery,
+  deliveryOf,
+  sendingOf,
+  withPosition,
+} from './delivery.ts';
+import { isNamedBySource } from './deletions.ts';
 import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
-import {
-  countRecords,
-  decideOutcomes,
-  keysOf,
-  progressAfter,
-  progressTaken,
-  type RecordOutcome,
-  recordOutcomes,
-  shareOf,
-} from './outcomes.ts';
-import { forgetErased, type Outgoing, outgoingOf, sendable } from './outgoing.ts';
+import { countRecords, keysOf, progressAfter, progressTaken, recordOutcomes } from './outcomes.ts';
+import { forgetErased, type Outgoing, outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
-/** A stored batch: the outcomes of its records, and the records to send, one per key. */
-type Delivery = {
-  items: Outgoing[];
-  outcomes: RecordOutcome[];
-  records: SourceRecord[];
-  bytes: number;
-  position: string | null;
-  /** Missing in batches that earlier versions stored. */
-  share?: number | null;
-  oddCursors?: number;
-};
+/** A batch that is mapped; `decided`: null if that must wait for the batch before. */
+export type OutgoingBatch = { batch: JoinedBatch; items: Outgoing[]; decided: Decided | null };
+
+type Target = StreamTarget & { mapper: RecordMapper };
+
+/**
+ * Returns a function that prepares batches in order, each while the one before it is sent. Decides what to send only if
+ * the outcomes of the batch before can't change that.
+ */
+export function outgoingBatches(deps: Dependencies, job: SyncJob, target: Target) {
+  // Keys of the batch before; null: unknown, as it has deletions, or failed records that the source's keys name.
+  let before: ReadonlySet<string> | null = new Set();
+  return async (batch: JoinedBatch, read: number): Promise<OutgoingBatch> => {
+    const items = await outgoingOf(deps, job.sync, target, batch.items, read);
+    const keys = items.some((item) => item.deletes || isNamedBySource(item)) ? null : keysOf(items);
+    const isFree = before !== null && keys !== null && !keys.some((key) => before!.has(key));
+    before = keys && new Set(keys);
+    return { batch, items, decided: isFree ? await decideDelivery(deps.db, job, batch, items) : null };
+  };
+}
 
 /**
  * Sends a batch to a stream. Stores it first: after a crash it is sent again, under the same name. Returns null if
- * another attempt has advanced the run, `stopped` if the sync's rule forbids new fields.
+ * another attempt has advanced the run.
  */
 export async function deliverBatch(
   deps: Dependencies,
   job: SyncJob,
-  target: StreamTarget & { mapper: RecordMapper },
-  batch: JoinedBatch,
+  target: Target,
+  { batch, items, decided: decidedBefore }: OutgoingBatch,
   before: RunProgress,
-): Promise<RunProgress | 'stopped' | null> {
-  const { entityId, id: syncId } = job.sync;
-  const outgoing = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
-  if (target.mapper.isToStop) return 'stopped';
-  const items = await withKeysOfSource(deps.db, job.sync, outgoing);
-  const known = await findKnownRecords(deps.db, entityId, syncId, keysOf(items));
-  const outcomes = decideOutcomes(items, known, job.run);
-  const { bytes, oddCursors } = batch;
-  const taken = {
-    ...slim(sendable(items, outcomes)),
-    outcomes,
-    bytes,
-    oddCursors,
-    share: shareOf(job.run.progress, batch.done),
-  };
+): Promise<RunProgress | null> {
+  const { entityId } = job.sync;
+  const decided = decidedBefore ?? (await decideDelivery(deps.db, job, batch, items));
+  const { delivery: taken, stored, sending, known } = decided;
   const identifier = `${job.run.identifier}-${before.read}`;
   const held = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
@@ -91,39 +89,18 @@ export async function deliverBatch(
       before: run.progress.position,
       behind: cursorBehind(batch),
     });
-    const delivery: Delivery = { ...taken, position };
     // Another attempt, which began while this one read, may have stored the batch before: the run goes on from that.
-    if (!(await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) }))) return null;
-    await upsertSending(tx, entityId, { syncId, runId: run.rootId ?? run.id }, sendingOf(delivery));
-    return delivery;
+    if (!(await insertBatch(tx, entityId, run.id, { identifier, batch: withPosition(stored, position) }))) return null;
+    await upsertSending(tx, run, sending, { known, isSeen: job.sync.removes });
+    return { ...taken, position };
   });
   // A person was erased since the batch was mapped: map it again, without that person.
-  if (held === 'erased') return deliverBatch(deps, job, target, batch, before);
+  if (held === 'erased') {
+    const again = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
+    return deliverBatch(deps, job, target, { batch, items: again, decided: null }, before);
+  }
   deps.boundary('sync: batch written down');
-  return held && send(deps, job, target, { identifier, delivery: held, answered: [], sent: 0 });
-}
-
-/**
- * Returns the customers of the records to send, by record key. A record without key is listed by its customer, so that
- * an erasure finds the copy.
- */
-function sendingOf({ items }: Delivery): Map<string, string | null> {
-  return new Map(
-    items
-      .filter(({ sent }) => sent !== null)
-      .flatMap(({ key, customerId }) => {
-        const name = key ?? (customerId && JSON.stringify([customerId]));
-        return name === null ? [] : [[name, customerId] as const];
-      }),
-  );
-}
-
-/** Reduces a delivery to what is stored: the records to send, and the source records that an error would quote. */
-function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Delivery, 'items' | 'records'> {
-  return {
-    records,
-    items: items.map((item) => ({ ...item, record: null, source: item.sent === null ? null : item.source })),
-  };
+  return held && send(deps, job, target, { identifier, delivery: held, answered: [], sent: 0, stored: sending });
 }
 
 /** Sends the batch that an earlier attempt stored, if there is one. */
@@ -141,36 +118,22 @@ export async function deliverPending(deps: Dependencies, job: SyncJob, target: S
   });
 }
 
-/** Earlier versions stored the outcomes as `fates`. */
-type StoredDelivery = Omit<Delivery, 'outcomes'> &
-  (Pick<Delivery, 'outcomes'> | { outcomes?: undefined; fates: RecordOutcome[] });
-
-function deliveryOf({ batch }: PendingBatch): Delivery {
-  const delivery = JSON.parse(batch) as StoredDelivery;
-  const outcomes = delivery.outcomes ?? delivery.fates;
-  return { ...delivery, outcomes, items: delivery.items.map(revived) };
-}
-
-const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : (JSON.parse(outcomes) as WriteOutcome[]));
-
-/** Restores checksums and hashes: JSON stores their bytes as arrays of numbers. */
-function revived(item: Outgoing): Outgoing {
-  const bytes = (value: unknown) => (value === null ? null : Buffer.from((value as { data: number[] }).data));
-  const error = item.error && { ...item.error, customerHash: bytes(item.error.customerHash) };
-  return { ...item, checksum: bytes(item.checksum), error };
-}
-
 /** How often answers are recorded, also before an error is thrown, so that no record is sent again. */
 const NOTE_EVERY_MS = 1_000;
 
 /** A batch to send; `answered`: outcomes that earlier tries got; `sent`: how many records they may have sent. */
-type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & { delivery: Delivery; answered: WriteOutcome[] };
+type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & {
+  delivery: Delivery;
+  answered: WriteOutcome[];
+  /** What this try has stored about the records, by key. */
+  stored?: ReadonlyMap<string, HandledRecord>;
+};
 
 async function send(
   deps: Dependencies,
   job: SyncJob,
   { stream, key, open, scope }: StreamTarget,
-  { identifier, delivery, answered, sent }: Sending,
+  { identifier, delivery, answered, sent, stored }: Sending,
 ): Promise<RunProgress | null> {
   const { connector, settings, secretSettings } = open;
   const { records } = delivery;
@@ -197,7 +160,7 @@ async function send(
     throw error;
   }
   deps.boundary('sync: batch sent');
-  return note(deps, job, delivery, outcomes);
+  return note(deps, job, { ...delivery, stored }, outcomes);
 }
 
 function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['secretSettings']): WriteOutcome {
@@ -239,19 +202,21 @@ async function noteAnswered(
 async function note(
   deps: Dependencies,
   { key, sync }: SyncJob,
-  delivery: Delivery,
+  delivery: Delivery & Pick<Sending, 'stored'>,
   outcomes: WriteOutcome[],
 ): Promise<RunProgress | null> {
   const told = withOutcomes(delivery, outcomes);
   const noted = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, key, HOLD_A_BATCH);
-    if (!run || !(await findBatch(tx, sync.entityId, run.id))) return null;
+    if (!run || !(await deleteBatch(tx, sync.entityId, run.id))) return null;
     return { before: run.progress, after: await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...told }) };
   });
   if (noted) countRecords(deps, noted.before, noted.after);
   deps.boundary('sync: after a batch committed');
   return noted && noted.after;
 }
+
+type Noted = Omit<Delivery, 'records'> & Pick<Sending, 'stored'>;
 
 const UNKNOWN = 'the run was canceled while it was on its way: whether it arrived is unknown';
 const NOT_SENT = 'the run was canceled before it was sent';
@@ -266,8 +231,9 @@ type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
 async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (!pending) return;
+  await deleteBatch(tx, sync.entityId, run.id);
   // A sync that has written nothing may have changed its destination; the keys then mean nothing.
-  if ('sorId' in sync.destination) return deleteBatch(tx, sync.entityId, run.id);
+  if ('sorId' in sync.destination) return;
   const delivery = deliveryOf(pending);
   const answered = answeredOf(pending.outcomes);
   const sent = pending.sent ?? delivery.records.length;
@@ -285,6 +251,7 @@ async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Prom
 export async function noteAnsweredOfFailed(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (pending && !('sorId' in sync.destination)) {
+    await deleteBatch(tx, sync.entityId, run.id);
     await noteAnsweredPart(tx, deps, { sync, run }, deliveryOf(pending), answeredOf(pending.outcomes));
   }
 }
@@ -298,9 +265,11 @@ async function noteAnsweredPart(
 ): Promise<void> {
   if (answered.length === delivery.records.length) {
     await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, answered) });
-  } else if (answered.length === 0) {
-    await deleteBatch(tx, sync.entityId, run.id);
-  } else {
+    return;
+  }
+  const unanswered = delivery.items.filter(({ sent }) => sent !== null && sent >= answered.length);
+  await forgetChecksums(tx, sync.entityId, sync.id, [...sendingOf({ items: unanswered }).keys()]);
+  if (answered.length > 0) {
     await noteDelivery(
       tx,
       deps,
@@ -332,12 +301,11 @@ async function noteDelivery(
   tx: Tx,
   deps: Noting,
   { sync, run }: RunOfSync,
-  { items, outcomes, bytes, share = null, position: behind, oddCursors = 0 }: Omit<Delivery, 'records'>,
+  { items, outcomes, bytes, share = null, position: behind, oddCursors = 0, stored }: Noted,
   isPart = false,
 ): Promise<RunProgress> {
-  await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
-  const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes, known: null });
+  const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes, known: null, stored });
   const before = run.progress.position;
   const position = isPart ? before : await cursorToNote(tx, deps, sync, { before, behind });
   const shareTaken = isPart ? run.progress.share : share;

@@ -216,6 +216,8 @@ type RecordedOutcomes = {
   outcomes: readonly RecordOutcome[];
   /** Keys that are stored already; null if they were not looked up. */
   known: { has(key: string): boolean } | null;
+  /** What is stored of records already, by key: they were stored before they were sent. */
+  stored?: ReadonlyMap<string, HandledRecord> | undefined;
 };
 
 /**
@@ -226,13 +228,15 @@ export async function recordOutcomes(
   tx: Tx,
   deps: Pick<Dependencies, 'secrets'>,
   { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },
-  { records, outcomes, known }: RecordedOutcomes,
+  { records, outcomes, known, stored }: RecordedOutcomes,
 ): Promise<ImportError[]> {
   const { entityId, id: syncId } = sync;
   const errors = await redactErased(tx, deps, entityId, errorsOf(records, outcomes), () => customerTypeOf(sync));
   await insertImportErrors(tx, entityId, run.id, errors);
   const { handled, ...others } = notesOf(records, outcomes, run);
-  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, { known, ...others });
+  const isStored = ({ key, checksum }: HandledRecord) => checksum !== null && stored?.get(key)?.checksum === checksum;
+  const left = handled.filter((record) => run.rootId !== null || !isStored(record));
+  await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, left, { known, ...others });
   if (run.rootId !== null) {
     const settled = settledLines(records, outcomes).map((line) => ({ line, column: 0 }));
     await updateErrorsRedriven(tx, entityId, run.rootId, settled, run.id);

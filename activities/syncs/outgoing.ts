@@ -8,6 +8,7 @@ import type { MappedRecord } from '../../domain/syncs/record-mapping.ts';
 import { customerIdError, isSuspiciousId, newCustomerIdError } from '../../domain/attributes/customer-id.ts';
 import { customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Queryable } from '../../store/core/database.ts';
+import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { checksumOfRecord } from './checksum.ts';
@@ -40,7 +41,10 @@ export async function outgoingOf(
   items: readonly SyncItem[],
   before: number,
 ): Promise<Outgoing[]> {
-  const outgoing = items.map((item, index) => toOutgoing(item, before + index + 1, sync, key, mapper));
+  const outgoing: Outgoing[] = [];
+  await inSlices(items, (item) => {
+    outgoing.push(toOutgoing(item, before + outgoing.length + 1, sync, key, mapper));
+  });
   return withoutErased(deps, sync, outgoing);
 }
 

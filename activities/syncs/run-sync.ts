@@ -343,7 +343,7 @@ async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ..
     await writer.settled(); // pinned batches lock the same rows as new fields do
     await takeFields(fields);
   }
-  const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
+  const after = prepared.isToStop ? 'stopped' : await writer.write(prepared, progress);
   if (after === 'stopped') {
     await write(deps.db, (tx) => noteNews(tx, job, mapper));
     throw schemaRefusal(`new: ${[...mapper.news].join(', ')}`);

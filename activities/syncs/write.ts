@@ -18,7 +18,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
 import { checkBatch, type CheckedBatch, type CheckedRecord, numbered } from './attributes.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
-import { deliverBatch } from './deliver.ts';
+import { deliverBatch, type OutgoingBatch, outgoingBatches } from './deliver.ts';
 import { sayDeletion, withKeysOfSource } from './deletions.ts';
 import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
 import type { JoinedBatch } from './items.ts';
@@ -35,8 +35,14 @@ import {
 import { outgoingOf } from './outgoing.ts';
 import type { RecordMapper } from './record-mapper.ts';
 
-/** A batch, with its records checked for attributes (null for another destination). */
-export type PreparedBatch = { batch: JoinedBatch; checked: CheckedBatch | null };
+/** A batch whose records are checked for attributes, or mapped for another destination. */
+export type PreparedBatch = {
+  batch: JoinedBatch;
+  checked?: CheckedBatch;
+  outgoing?: OutgoingBatch;
+  /** True if it has new fields, which the sync's rule forbids: it must not be written. */
+  isToStop: boolean;
+};
 
 export type BatchWriter = {
   /** Finishes the batches that an earlier attempt left unfinished. */
@@ -58,11 +64,10 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
   const { destination } = job.sync;
   const nothing = async () => {};
   const atOnce = { resume: nothing, settled: nothing };
-  const asItIs = async (batch: JoinedBatch): Promise<PreparedBatch> => ({ batch, checked: null });
   if (job.run.dryRun) {
     return {
       ...atOnce,
-      prepare: asItIs,
+      prepare: async (batch) => ({ batch, isToStop: false }),
       write: ({ batch }, progress) => dryRunBatch(deps, job, mapper, batch, progress),
     };
   }
@@ -72,18 +77,22 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
     return {
       resume: () => lanes.resume(),
       settled: () => lanes.settled(),
-      prepare: async (batch, read) => ({
-        batch,
-        checked: await checkBatch(deps, job.sync, target, numbered(batch.items, read)),
-      }),
+      prepare: async (batch, read) => {
+        const checked = await checkBatch(deps, job.sync, target, numbered(batch.items, read));
+        return { batch, checked, isToStop: mapper.isToStop };
+      },
       write: ({ batch, checked }, progress) => lanes.take(batch, checked!, progress),
     };
   }
   const target = { ...destination, open: ends.destination!, mapper, scope };
+  const prepare = outgoingBatches(deps, job, target);
   return {
     ...atOnce,
-    prepare: asItIs,
-    write: ({ batch }, progress) => deliverBatch(deps, job, target, batch, progress),
+    prepare: async (batch, read) => {
+      const outgoing = await prepare(batch, read);
+      return { batch, outgoing, isToStop: mapper.isToStop };
+    },
+    write: ({ outgoing }, progress) => deliverBatch(deps, job, target, outgoing!, progress),
   };
 }
 

@@ -54,12 +54,16 @@ export async function updateBatchSent(
   await tx.query('UPDATE sync_batches SET sent = $3 WHERE entity_id = $1 AND run_id = $2', [entityId, runId, sent]);
 }
 
-/** Its outcomes are recorded: a canceled run has ended with this. */
-export async function deleteBatch(tx: Queryable, entityId: number, runId: number): Promise<void> {
-  await tx.query(
+/**
+ * Deletes the batch of a run once its outcomes are recorded; a canceled run has ended with this. Returns false if there
+ * is none.
+ */
+export async function deleteBatch(tx: Queryable, entityId: number, runId: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
     `WITH ended AS (
        UPDATE sync_runs SET ended_at = now() WHERE entity_id = $1 AND id = $2 AND state = 'canceled' AND ended_at IS NULL)
      DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2`,
     [entityId, runId],
   );
+  return rowCount === 1;
 }

@@ -83,8 +83,7 @@ type Others = {
 };
 
 /**
- * Records outcomes of records, each key once. New ones written into attributes use a plain INSERT in the order of the
- * index, at half the cost.
+ * Records outcomes of records, each key once. New ones use a plain INSERT in the order of the index, at half the cost.
  */
 export async function upsertRecords(
   tx: Tx,
@@ -93,8 +92,7 @@ export async function upsertRecords(
   records: readonly HandledRecord[],
   { known = null, seen = [], deleted = [], shared = [] }: Others = {},
 ): Promise<void> {
-  const isNew = ({ key, customerId, checksum, sourceKey = null }: HandledRecord) =>
-    known !== null && checksum !== null && customerId === null && sourceKey === null && !known.has(key);
+  const isNew = ({ key, checksum }: HandledRecord) => known !== null && checksum !== null && !known.has(key);
   await insertRecords(tx, entityId, by, records.filter(isNew) as NewRecord[]);
   await replaceRecords(
     tx,
@@ -107,7 +105,7 @@ export async function upsertRecords(
   if (shared.length > 0) await updateRecords(tx, entityId, by, 'has_other_sources', shared);
 }
 
-type NewRecord = { key: string; checksum: Buffer };
+type NewRecord = HandledRecord & { checksum: Buffer };
 
 /** Checksums are all of one length, and go as one value: as an array each would be parsed by itself. */
 async function insertRecords(
@@ -118,9 +116,11 @@ async function insertRecords(
 ): Promise<void> {
   if (records.length === 0) return;
   await tx.query(
-    `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, checksum)
-     SELECT $1, $2, $3, $4, key, substr($6::bytea, (($7::integer) * (ordinal - 1) + 1)::integer, $7)
-     FROM unnest($5::text[]) WITH ORDINALITY AS written (key, ordinal) ORDER BY key COLLATE "C"`,
+    `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, checksum, customer_id, source_key)
+     SELECT $1, $2, $3, $4, key, substr($6::bytea, (($7::integer) * (ordinal - 1) + 1)::integer, $7),
+       customer_id, ${storedSourceKey('source_key')}
+     FROM unnest($5::text[], $8::text[], $9::text[]) WITH ORDINALITY AS written (key, customer_id, source_key, ordinal)
+     ORDER BY key COLLATE "C"`,
     [
       entityId,
       syncId,
@@ -129,9 +129,14 @@ async function insertRecords(
       records.map(({ key }) => key),
       Buffer.concat(records.map(({ checksum }) => checksum)),
       records[0]!.checksum.length,
+      unlessAllNull(records.map(({ customerId }) => customerId)),
+      unlessAllNull(records.map(({ sourceKey = null }) => sourceKey)),
     ],
   );
 }
+
+/** Returns null for a list of nulls, which is cheaper to send; unnest pads it with nulls. */
+const unlessAllNull = <T>(values: (T | null)[]) => (values.some((value) => value !== null) ? values : null);
 
 async function replaceRecords(
   tx: Tx,
@@ -163,24 +168,42 @@ async function replaceRecords(
 }
 
 /**
- * Records which records are about to be sent, each key once: whatever becomes of the run, they may arrive. So erasures
- * find copies, and nothing known before leaves a record out. `runId`: the run that sends them, or whose records are
- * re-driven.
+ * Records which records are about to be sent, each key once: whatever becomes of the run, they may arrive, so erasures
+ * find copies. Their checksums count from now on: `forgetChecksums` takes back those of records that were not taken.
+ * `known`: the records known before. Records of a re-drive count for the run that failed, and get their checksums only
+ * once they are written.
  */
 export async function upsertSending(
-  tx: Queryable,
-  entityId: number,
-  { syncId, runId }: { syncId: number; runId: number },
-  records: ReadonlyMap<string, string | null>,
+  tx: Tx,
+  { entityId, syncId, id, rootId }: Pick<SyncRun, 'entityId' | 'syncId' | 'id' | 'rootId'>,
+  records: ReadonlyMap<string, HandledRecord>,
+  { known, isSeen }: { known: ReadonlyMap<string, KnownRecord>; isSeen: boolean },
 ): Promise<void> {
   if (records.size === 0) return;
+  if (rootId === null) {
+    return upsertRecords(tx, entityId, { syncId, runId: id, isSeen }, [...records.values()], { known });
+  }
   await tx.query(
     `INSERT INTO sync_records (entity_id, sync_id, run_id, key, customer_id)
      SELECT $1, $2, $3, key, customer_id FROM unnest($4::text[], $5::text[]) AS sent (key, customer_id) ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
        SET checksum = NULL, customer_id = excluded.customer_id, run_id = greatest(sync_records.run_id, excluded.run_id),
          is_deleted = false`,
-    [entityId, syncId, runId, [...records.keys()], [...records.values()]],
+    [entityId, syncId, rootId, [...records.keys()], [...records.values()].map(({ customerId }) => customerId)],
+  );
+}
+
+/** Forgets what was last written of these records: their next versions are written whatever they are. */
+export async function forgetChecksums(
+  tx: Queryable,
+  entityId: number,
+  syncId: number,
+  keys: readonly string[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  await tx.query(
+    'UPDATE sync_records SET checksum = NULL WHERE entity_id = $1 AND sync_id = $2 AND key = ANY ($3::text[])',
+    [entityId, syncId, keys],
   );
 }
 

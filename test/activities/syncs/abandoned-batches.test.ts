@@ -8,6 +8,7 @@ import { listSyncsToSettle } from '../../../store/jobs/jobs-across-entities.ts';
 import { findBatch, insertBatch, updateBatchOutcomes, updateBatchSent } from '../../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
+import { findKnownRecords, upsertSending } from '../../../store/syncs/sync-records.ts';
 import { cancelRun, claimRun, findRunById } from '../../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../../store/syncs/syncs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -50,7 +51,9 @@ async function runWithBatch({
     sent: index,
   }));
   const batch = { items, fates: items.map(() => 'written'), records, bytes: 30, share: 1, position: '"3"' };
+  const sending = new Map(items.map(({ key, customerId, checksum }) => [key, { key, customerId, checksum }]));
   await write(db, async (tx) => {
+    await upsertSending(tx, run, sending, { known: new Map(), isSeen: false });
     await insertBatch(tx, world.entity.id, id, { identifier: 'batch-0', batch: JSON.stringify(batch) });
     const outcomes = JSON.stringify(Array.from({ length: answered }, () => OK));
     if (answered > 0) await updateBatchOutcomes(tx, world.entity.id, id, { outcomes, answered, share: null });
@@ -60,6 +63,11 @@ async function runWithBatch({
 }
 
 const found = async ({ id }: SyncRun) => (await findRunById(store.db, world.entity.id, id))!;
+/** Returns the keys of records that the next run leaves out if they have not changed. */
+async function writtenKeys({ id }: Sync): Promise<string[]> {
+  const known = await findKnownRecords(store.db, world.entity.id, id, ['[1]', '[2]', '[3]']);
+  return [...known].flatMap(([key, { checksum }]) => (checksum === null ? [] : key));
+}
 const cursorOf = async ({ id }: Sync) => (await findSyncById(store.db, world.entity.id, id))!.cursor;
 
 describe('a canceled run', () => {
@@ -104,6 +112,7 @@ describe('a canceled run', () => {
     await settleRunsOf(deps(), world.entity.id, sync.id);
     expect(await found(run)).toMatchObject({ state: 'canceled', endedAt: expect.any(Date) as Date, progress });
     expect([await cursorOf(sync), await findBatch(store.db, world.entity.id, run.id)]).toEqual([cursor, null]);
+    expect(await writtenKeys(sync)).toEqual(['[1]', '[2]', '[3]'].slice(0, batch.answered));
     expect(await listSyncsToSettle(store.db, 0)).toEqual([]);
   });
 });
@@ -119,5 +128,6 @@ describe('a run that fails', () => {
     await endSyncRun(deps(), key, { status: 'source_refused', message: 'no such table' });
     expect(await found(run)).toMatchObject({ state: 'failed', answered: 0, progress: { ...progress, failed: 0 } });
     expect([await cursorOf(sync), await findBatch(store.db, world.entity.id, run.id)]).toEqual([cursor, null]);
+    expect(await writtenKeys(sync)).toEqual(['[1]', '[2]', '[3]'].slice(0, answered));
   });
 });

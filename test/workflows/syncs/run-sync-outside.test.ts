@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { BATCH_ITEMS } from '../../../connectors/core/contract.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { findRun } from '../../../store/syncs/sync-runs.ts';
 import { httpSource } from '../../harness/core/http-source.ts';
@@ -125,6 +126,27 @@ describe('a sync to a webhook', () => {
       failed: 2,
     });
     expect(received[0]!.records).toHaveLength(2);
+    await worker.stop();
+  });
+
+  it('sends a record again that the batch before has changed, though the run before had sent it like this', async () => {
+    const worker = stack.startWorker();
+    const table = await people('twice', BATCH_ITEMS + 1); // the last row is a batch of its own
+    await shop.db.query(`UPDATE ${table} SET email = 'twice@example.com' WHERE id IN (1, ${BATCH_ITEMS + 1})`);
+    const { connection, received } = await receiver('twice');
+    const sync = await syncTo('twice', connection, {
+      destination: { connection, stream: 'people', key: ['email'] },
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'email' }, { from: 'tariff', to: 'plan' }] },
+    });
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ written: BATCH_ITEMS, unchanged: 1 });
+    await shop.db.query(`UPDATE ${table} SET tariff = 'iron' WHERE id = 1`);
+    received.length = 0;
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ written: 2, unchanged: BATCH_ITEMS - 1 });
+    const email = 'twice@example.com';
+    expect(received.flatMap(({ records }) => records)).toEqual([
+      { email, plan: 'iron' },
+      { email, plan: 'gold' },
+    ]);
     await worker.stop();
   });
 
