@@ -96,7 +96,7 @@ export function idOf(prefix: string, number: number): string {
 const FIRST_ID = 5;
 
 const wholeSeconds = (ms: number) => Math.floor(ms / 1_000) * 1_000;
-export const byStamp = (a: StoredRecord, b: StoredRecord) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1);
+const byStamp = (a: StoredRecord, b: StoredRecord) => a.stamp - b.stamp || (a.id < b.id ? -1 : 1);
 
 export class SalesforceRecords {
   readonly types: ObjectType[] = [];
@@ -316,7 +316,7 @@ export class SalesforceRecords {
   }
 }
 
-export const findsRecords = ({ externalId, unique, idLookup }: SalesforceField) =>
+const findsRecords = ({ externalId, unique, idLookup }: SalesforceField) =>
   externalId === true || unique === true || idLookup === true;
 
 /** Returns what two values of a field have in common if they find one record. */

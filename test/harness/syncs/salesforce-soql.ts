@@ -320,7 +320,7 @@ function compares(of: (record: StoredRecord) => Value, sign: string, value: Valu
 }
 
 /** Returns what a query finds, in its order. `isAll`: deleted records as well. */
-export function runSoql(records: SalesforceRecords, query: Query, isAll: boolean): StoredRecord[] {
+function runSoql(records: SalesforceRecords, query: Query, isAll: boolean): StoredRecord[] {
   const { type, where, order, limit, from, to } = query;
   const names = order.map(({ field, isDescending }) => `${field.name}${isDescending ? ' desc' : ''}`).join();
   const isByStamp = names === 'SystemModstamp' || names === 'SystemModstamp,Id';
