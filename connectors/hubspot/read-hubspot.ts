@@ -5,6 +5,7 @@ import { batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, Reading, ReadItem } from '../core/contract.ts';
 import { TooLargeAnswer } from '../core/json-requests.ts';
 import { sayStuckCursor } from '../core/odd-cursors.ts';
+import { pagesAhead } from '../core/pages-ahead.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { Hubspot, VERSION } from './hubspot-api.ts';
 import { checkWhole, Fault } from './hubspot-faults.ts';
@@ -179,7 +180,7 @@ function listed(
     if (after === from) throw stuck(hubspot);
     return { records: results, after };
   };
-  return ahead(after, LISTED, async (from, limit) => {
+  return pagesAhead(after, LISTED, async (from, limit) => {
     if (!isLong) return list(from, limit, names);
     const page = await list(from, limit, [ID]);
     return { ...page, records: await withValues(hubspot, kind, names, page.records, archived) };
@@ -212,7 +213,7 @@ function searched(
   properties: readonly string[],
   { from, to, last }: { from: number; to: number; last: string },
 ): AsyncGenerator<Page> {
-  return ahead(last, SEARCHED, async (behind, limit) => {
+  return pagesAhead(last, SEARCHED, async (behind, limit) => {
     const time = changedAt(kind);
     const filters = [
       { propertyName: time, operator: 'GTE', value: `${from}` },
@@ -235,39 +236,6 @@ function searched(
 /** A page that does not lead on: reading from it would skip records, or never end. */
 const stuck = ({ host }: Hubspot) =>
   sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
-
-/**
- * Reads page after page, each while the one before it is worked on. A page that is too large is read anew as smaller
- * ones.
- */
-async function* ahead(
-  start: string | null,
-  most: number,
-  read: (from: string, limit: number) => Promise<Page>,
-): AsyncGenerator<Page> {
-  let limit = most;
-  const page = async (from: string): Promise<Page> => {
-    for (;;) {
-      try {
-        return await read(from, limit);
-      } catch (error) {
-        if (!(error instanceof TooLargeAnswer) || limit === 1) throw error;
-        limit = Math.ceil(limit / 2);
-      }
-    }
-  };
-  let coming = start === null ? null : page(start);
-  try {
-    while (coming !== null) {
-      const found: Page = await coming;
-      coming = found.after === null ? null : page(found.after);
-      coming?.catch(() => {}); // thrown where it is awaited
-      yield found;
-    }
-  } finally {
-    await coming?.catch(() => {});
-  }
-}
 
 const Associated = z.object({
   results: z.array(

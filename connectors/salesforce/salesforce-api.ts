@@ -164,6 +164,14 @@ function adviceOf(status: number, codes: readonly string[]): string {
   return 'it refused the request';
 }
 
+/** Returns the path of an address that an answer names; refuses one of another origin, which would get the token. */
+export function pathOf({ host, settings: { address } }: Salesforce, next: string): string {
+  const url = URL.parse(next, address);
+  if (url?.origin === new URL(address).origin && url.pathname.startsWith('/services/data/'))
+    return `${url.pathname}${url.search}`;
+  throw sourceRefusal('source_refused', `${host} names a next page elsewhere: check the address`);
+}
+
 /** Returns Salesforce's error codes that a refusal carries. */
 export function codesIn(error: unknown): string[] {
   const codes = error instanceof Refusal ? error.extra['source_codes'] : undefined;

@@ -2,16 +2,16 @@
 import { z } from 'zod';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import { isKeptByDouble } from '../../domain/text/number-value.ts';
-import type { Field, Json, Stream } from '../core/contract.ts';
+import { numberText } from '../../domain/json/exact-json.ts';
+import type { Field, Json, SourceRecord, Stream } from '../core/contract.ts';
 import { inOrder } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { codesIn, type Salesforce } from './salesforce-api.ts';
 
 /** The id of a record: 18 characters, the last three of which make it unique without case. */
 export const ID = 'Id';
-/** Set on records in the recycle bin; the record that a merged one became part of. */
+/** Set on records in the recycle bin; those that were merged into others are there, too. */
 export const IS_DELETED = 'IsDeleted';
-export const MASTER = 'MasterRecordId';
 /** Times that tell a change, the best first: the first also moves by changes of the system. */
 const TIMES = ['SystemModstamp', 'LastModifiedDate', 'CreatedDate'];
 
@@ -37,6 +37,8 @@ const Described = z.object({
   createable: z.boolean().optional(),
   updateable: z.boolean().optional(),
   deletable: z.boolean().optional(),
+  /** True: it can be asked for what was deleted when. */
+  replicateable: z.boolean().optional(),
   fields: z.array(DescribedField),
 });
 export type Described = z.output<typeof Described>;
@@ -159,4 +161,19 @@ export function valueOf(type: FieldType, value: Json): Json {
     default:
       return value;
   }
+}
+
+/** A record in an answer, by the names of its fields: of JSON with the digits of its numbers, or of CSV with texts. */
+export type Row = Record<string, unknown>;
+
+export function recordReader(fields: readonly DescribedField[]): (row: Row) => SourceRecord {
+  const types = fields.map((field) => [field.name, typeOf(field)] as const);
+  return (row) => {
+    const record: SourceRecord = {};
+    for (const [name, type] of types) {
+      const value = row[name] ?? null;
+      record[name] = valueOf(type, (typeof value === 'object' && numberText(value)) || (value as Json));
+    }
+    return record;
+  };
 }

@@ -138,7 +138,8 @@ export class SalesforceLimits {
   }
 
   headers(): Record<string, string> {
-    return { 'sforce-limit-info': `api-usage=${this.#used()}/${this.settings.perDay}` };
+    const date = new Date(this.#now()).toUTCString();
+    return { date, 'sforce-limit-info': `api-usage=${this.#used()}/${this.settings.perDay}` };
   }
 
   /** Returns what `/limits` says. */
