@@ -286,3 +286,12 @@ export function sayTakesNone(stream: string, { name, takes_values }: Field): str
   const why = takes_values === 'as_key' ? ' unless it is part of the key' : '';
   return `The field ${name} of ${stream} takes no values${why}, since the destination makes them itself: leave it out in the mapping`;
 }
+
+const MAX_CHOICES = 20;
+
+/** Returns advice on what a field with choices takes, for the end of a message; empty for others. */
+export function sayChoices(choices: readonly string[] = []): string {
+  if (choices.length === 0) return '';
+  const more = choices.length > MAX_CHOICES ? ` and ${choices.length - MAX_CHOICES} more` : '';
+  return `: it takes ${choices.slice(0, MAX_CHOICES).join(', ')}${more}`;
+}

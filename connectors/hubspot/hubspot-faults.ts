@@ -1,6 +1,6 @@
 /** HubSpot's errors about a record, in words of ours: its messages quote values. */
 import { z } from 'zod';
-import type { WriteOutcome } from '../core/contract.ts';
+import { sayChoices, type WriteOutcome } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const Texts = z.array(z.coerce.string()).optional().catch(undefined);
@@ -50,15 +50,6 @@ type Written = {
   choices: ReadonlyMap<string, readonly string[]>;
   idField: string | null;
 };
-
-const MAX_CHOICES = 20;
-
-/** Returns advice on what a property with choices takes; empty for others. */
-function sayChoices(choices: readonly string[] = []): string {
-  if (choices.length === 0) return '';
-  const more = choices.length > MAX_CHOICES ? ` and ${choices.length - MAX_CHOICES} more` : '';
-  return `: it takes ${choices.slice(0, MAX_CHOICES).join(', ')}${more}`;
-}
 
 export function outcomeOfFault(failing: Failing, { fields, properties, choices, idField }: Written): WriteOutcome {
   const { fault, status } = failing;

@@ -1,6 +1,6 @@
 /** Salesforce's errors: their codes and names of fields are read; their messages quote values and are not passed on. */
 import { z } from 'zod';
-import type { WriteOutcome } from '../core/contract.ts';
+import { sayChoices, type WriteOutcome } from '../core/contract.ts';
 
 const Code = z
   .string()
@@ -37,11 +37,13 @@ export const LATER = new Set([LOCKED, 'SERVER_UNAVAILABLE', 'QUERY_TIMEOUT', 'UN
 /** Codes of a record that is not there. */
 export const GONE = ['ENTITY_IS_DELETED', 'INVALID_CROSS_REFERENCE_KEY', 'NOT_FOUND'];
 
+const NO_CHOICE = 'INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST';
+
 /** What a code says of a field's value, as the end of a sentence. */
 const OF_VALUES: Record<string, string> = {
   REQUIRED_FIELD_MISSING: 'is empty, and Salesforce requires one',
   STRING_TOO_LONG: 'is longer than Salesforce takes',
-  INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST: 'is not one of the choices that the field has in Salesforce',
+  [NO_CHOICE]: 'is not one of the choices of the field',
   INVALID_FIELD_FOR_INSERT_UPDATE: 'is of a field that the user may not set in this record',
   INVALID_EMAIL_ADDRESS: 'is not an e-mail address that Salesforce takes',
   INVALID_TYPE_ON_FIELD_IN_RECORD: 'is of another type than the field',
@@ -69,24 +71,27 @@ const OF_RECORDS: Record<string, string> = {
   DELETE_FAILED: 'Other records depend on it',
 };
 
-/** A record's fields, all fields of its object, and the one that is its key. */
-type Written = { fields: readonly string[]; known: readonly string[]; key: string };
+/** A record's fields, all fields of its object with the choices that they have, and the one that is its key. */
+type Written = { fields: readonly string[]; choices: ReadonlyMap<string, readonly string[]>; key: string };
 
 /** Returns what became of a record that Salesforce refused: words of ours, its code, and the field that it names. */
 export function outcomeOfFault(
   { code = 'UNKNOWN', fields: named }: Pick<Fault, 'code' | 'fields'>,
-  { fields, known, key }: Written,
+  { fields, choices, key }: Written,
 ): WriteOutcome {
-  const failed = (message: string, more: { field?: string; later?: boolean } = {}): WriteOutcome => ({
+  const failed = (message: string, more: { field?: string; later?: boolean } = {}, advice = ''): WriteOutcome => ({
     kind: 'failed',
-    message: `${message} (${code})`,
+    message: `${message} (${code})${advice}`,
     later: false,
     ...more,
   });
   if (LATER.has(code)) return failed('Salesforce did not take it now', { later: true });
-  const ours = code === 'DUPLICATE_EXTERNAL_ID' ? [key] : named.filter((name) => known.includes(name));
+  const ours = code === 'DUPLICATE_EXTERNAL_ID' ? [key] : named.filter((name) => choices.has(name));
   const field = ours.find((name) => fields.includes(name));
-  if (field !== undefined) return failed(OF_VALUES[code] ?? 'is not one that Salesforce takes', { field });
+  if (field !== undefined) {
+    const advice = code === NO_CHOICE ? sayChoices(choices.get(field)) : '';
+    return failed(OF_VALUES[code] ?? 'is not one that Salesforce takes', { field }, advice);
+  }
   if (ours.length === 0) return failed(OF_RECORDS[code] ?? 'Salesforce does not take it');
   return failed(`Salesforce does not take it because of ${ours.join(', ')}, for which it has no value`);
 }

@@ -28,6 +28,7 @@ const DescribedField = z.object({
   idLookup: z.boolean().optional(),
   unique: z.boolean().optional(),
   caseSensitive: z.boolean().optional(),
+  picklistValues: z.array(z.object({ value: z.string(), active: z.boolean().optional() })).optional(),
 });
 export type DescribedField = z.output<typeof DescribedField>;
 
@@ -98,19 +99,26 @@ export async function listStreams(
   const names = sobjects.filter(isWanted).map(({ name }) => name);
   const streams: Stream[] = [];
   for await (const found of inOrder(names, IN_FLIGHT, (name) => describe(salesforce, name), signal))
-    streams.push(streamOf(found));
+    streams.push(streamOf(found, isWriting));
   return streams;
 }
 
-function streamOf({ name, fields }: Described): Stream {
+function streamOf({ name, fields }: Described, isWriting: boolean): Stream {
   const time = timeOf(fields);
   return {
     name,
     fields: fieldsOf(fields),
     key: [ID],
     incremental: { fields: time === undefined ? [] : [time] },
+    ...(isWriting && { keys: keysOf(fields).map((field) => [field.name]) }),
   };
 }
+
+/** Returns the fields by which records are found when they are written: external ids, others that are looked up, the id. */
+export const keysOf = (fields: readonly DescribedField[]): DescribedField[] =>
+  fields.filter(
+    (field) => field.name === ID || (isSet(field) && (field.externalId || (field.idLookup && field.unique))),
+  );
 
 /** Returns the field that tells a change, if a query may be filtered and ordered by it. */
 export const timeOf = (fields: readonly DescribedField[]): string | undefined =>

@@ -18,7 +18,7 @@ import { sourceRefusal } from '../core/source-refusal.ts';
 import { halvesOf, partsOf, roundsOf, Turns } from '../core/write-order.ts';
 import { codesIn, Salesforce } from './salesforce-api.ts';
 import { type Fault, Faults, GONE, LOCKED, outcomeOfFault } from './salesforce-faults.ts';
-import { describe, type Described, type DescribedField, fieldsOf, ID, isSet } from './salesforce-objects.ts';
+import { describe, type Described, type DescribedField, fieldsOf, ID, isSet, keysOf } from './salesforce-objects.ts';
 import type { SalesforceSettings } from './salesforce-settings.ts';
 import { comparable, isFault, literalOf, type Sent, sentOf } from './salesforce-values.ts';
 
@@ -58,6 +58,7 @@ export async function* writeSalesforce(
   checkRights(salesforce.host, object, isRemoval);
   if (!isRemoval) checkFields(object, key, writing);
   const byName = new Map(object.fields.map((field) => [field.name, field]));
+  const choices = new Map(object.fields.map((field) => [field.name, choicesOf(field)]));
   let isChecked: Promise<void> | undefined;
   const checkAgain = () =>
     (isChecked ??= describe(salesforce, stream).then((found) => checkRights(salesforce.host, found, isRemoval)));
@@ -67,7 +68,7 @@ export async function* writeSalesforce(
       rowOf(isRemoval ? { [key.name]: record[key.name] ?? null } : record, key, byName),
     );
     const onSending = () => sending(from + some.length);
-    const writer = new Writer(salesforce, { object, key, checkRights: checkAgain, signal, onSending });
+    const writer = new Writer(salesforce, { object, key, choices, checkRights: checkAgain, signal, onSending });
     const good = rows.filter((row) => 'name' in row);
     const outcomes = await (isRemoval ? writer.remove(good) : writer.write(good, turns));
     return rows.map((row) => ('name' in row ? outcomes.get(row)! : row));
@@ -77,11 +78,12 @@ export async function* writeSalesforce(
 
 const described = new RunValues<Described>();
 
+const choicesOf = ({ picklistValues = [] }: DescribedField): string[] =>
+  picklistValues.filter(({ active }) => active !== false).map(({ value }) => value);
+
 /** Returns the field by which Salesforce finds records: an external id, another that it looks up, or the id. */
 function keyOf({ name, fields }: Described, key: readonly string[]): DescribedField {
-  const isKey = (field: DescribedField) =>
-    field.name === ID || ((field.externalId || (field.idLookup && field.unique)) && isSet(field));
-  const choices = fields.filter(isKey);
+  const choices = keysOf(fields);
   const found = key.length === 1 ? choices.find((field) => field.name === key[0]) : undefined;
   if (found) return found;
   const message =
@@ -158,6 +160,8 @@ type FoundRecord = z.output<typeof Found>['records'][number];
 type To = {
   object: Described;
   key: DescribedField;
+  /** By the names of all fields. */
+  choices: ReadonlyMap<string, readonly string[]>;
   /** Refuses if the user has lost the right to write to the object. */
   checkRights: () => Promise<void>;
   signal: AbortSignal;
@@ -168,12 +172,10 @@ type To = {
 class Writer {
   readonly #salesforce: Salesforce;
   readonly #to: To;
-  readonly #known: string[];
 
   constructor(salesforce: Salesforce, to: To) {
     this.#salesforce = salesforce;
     this.#to = to;
-    this.#known = to.object.fields.map(({ name }) => name);
   }
 
   async write(rows: Row[], turns: Turns): Promise<Outcomes> {
@@ -323,7 +325,8 @@ class Writer {
   }
 
   #written({ values }: Row) {
-    return { fields: Object.keys(values), known: this.#known, key: this.#to.key.name };
+    const { choices, key } = this.#to;
+    return { fields: Object.keys(values), choices, key: key.name };
   }
 }
 

@@ -139,9 +139,12 @@ describe('Complaint 7: one bad record fails its batch, or is dropped silently', 
     const expected = new Map([
       [
         3,
-        failed('is not one of the choices that the field has in Salesforce (INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST)', {
-          field: 'Size__c',
-        }),
+        failed(
+          'is not one of the choices of the field (INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST): it takes small, large',
+          {
+            field: 'Size__c',
+          },
+        ),
       ],
       [50, failed('is not an e-mail address that Salesforce takes (INVALID_EMAIL_ADDRESS)', { field: 'Email' })],
       [99, failed('is longer than Salesforce takes (STRING_TOO_LONG)', { field: 'LastName' })],
@@ -564,6 +567,7 @@ it('lists the objects that the user may write to; fields that Salesforce makes i
     salesforce.destination!.discover(settingsOf(server), testContext(AbortSignal.timeout(HANGS_MS)), only);
   const streams = (await discover())!;
   expect(streams.map(({ name }) => name)).toEqual(['Account', 'Contact']);
+  expect(streams[1]!.keys).toEqual(['Id', 'Sku__c', 'Number__c', 'Code__c', 'Loose__c'].map((name) => [name]));
   const takes = Object.fromEntries(streams[1]!.fields.map((field) => [field.name, field.takes_values]));
   expect(takes).toMatchObject({ Sku__c: undefined, Email: undefined, Id: 'as_key', SystemModstamp: 'never' });
   expect((await discover('Contact'))!.map(({ name }) => name)).toEqual(['Contact']);
