@@ -114,7 +114,7 @@ function streamOf({ name, fields }: Described, isWriting: boolean): Stream {
   };
 }
 
-/** Returns the fields by which records are found when they are written: external ids, others that are looked up, the id. */
+/** Returns the fields by which writing finds records: external ids, unique ones that are looked up, and the id. */
 export const keysOf = (fields: readonly DescribedField[]): DescribedField[] =>
   fields.filter(
     (field) => field.name === ID || (isSet(field) && (field.externalId || (field.idLookup && field.unique))),

@@ -82,8 +82,8 @@ function choicesOf(value: Json[]): Sent | Wrong {
 const isNumeric = (field: DescribedField) => ['integer', 'number'].includes(typeOf(field));
 
 /**
- * Returns one form for all values of a key that Salesforce takes for the same: it trims texts, and compares them without
- * case unless the field says otherwise. Ids have 15 characters, or 18 that are unique without case.
+ * Returns one form for all values of a key that Salesforce takes for the same: it trims texts, and compares them
+ * without case unless the field says otherwise. Ids have 15 characters, or 18 that are unique without case.
  */
 export function comparable(field: DescribedField, value: string): string {
   if (field.name === ID) return (value.length === 15 ? `${value}${suffixOf(value)}` : value).toLowerCase();

@@ -134,7 +134,8 @@ function rowOf(
   }
   const named = textIn(values[key.name]);
   if (named === '') return { kind: 'failed', message: `The record has no ${key.name}`, later: false };
-  if (typeof values[key.name] === 'string') values[key.name] = named; // Salesforce keeps texts without spaces around them
+  // As Salesforce keeps it: without spaces around it.
+  if (typeof values[key.name] === 'string') values[key.name] = named;
   return { key: named, name: comparable(key, named), values };
 }
 

@@ -215,7 +215,7 @@ describe('Complaint 7: one bad record fails its batch, or is dropped silently', 
       expected: failed('is not one that Salesforce takes (ZQ_NEW_CODE)', { field: 'LastName' }),
     },
     { code: 'zq message', expected: failed('Salesforce does not take it (UNKNOWN)') },
-  ])('a record that fails for $code of $fields is told in words of ours', async ({ code, fields, expected }) => {
+  ])('a record that fails for $code of $fields is reported in words of ours', async ({ code, fields, expected }) => {
     const server = await startServer();
     const isSecond = ({ Sku__c: sku }: Readonly<Record<string, unknown>>) => sku === 's-1';
     server.failRecords({ statusCode: code, message: 'zqsecret value', fields: fields ?? [] }, { matches: isSecond });
@@ -340,7 +340,7 @@ it('values become what their fields take, to the last digit; what has none fails
   const outcomes = await write(server, 'Sku__c', [
     { Sku__c: 's-0', ...good },
     ...bad.map(([values], n) => ({ Sku__c: `s-${n + 1}`, LastName: 'x', ...values })),
-    { Sku__c: ' ', LastName: 'Nobody' },
+    { Sku__c: ' ', LastName: 'Anonymous' },
   ]);
   expect(outcomes).toEqual([
     OK,
