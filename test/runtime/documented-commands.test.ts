@@ -13,6 +13,7 @@ import { shellBlocks } from '../harness/core/shell-blocks.ts';
 import { waitFor } from '../harness/core/wait.ts';
 import { foreignPostgres } from '../harness/syncs/foreign-postgres.ts';
 import { hubspotServer } from '../harness/syncs/hubspot-server.ts';
+import { salesforceServer } from '../harness/syncs/salesforce-server.ts';
 import { zendeskServer } from '../harness/syncs/zendesk-server.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -25,6 +26,7 @@ const PAGES = [
   'docs/connectors.md',
   'docs/syncs.md',
   'docs/hubspot.md',
+  'docs/salesforce.md',
   'docs/zendesk.md',
   'docs/apps.md',
   'docs/tracking.md',
@@ -138,6 +140,15 @@ it('every command block of README and docs works as copied, in order', async () 
       VALUES ('carol@example.com', 'gold', '29/02/1980', NULL, now() - interval '1 day')`);
   const hubspot = await hubspotServer();
   hubspot.put('contacts', { email: 'grace@example.com', firstname: 'Grace', lifecyclestage: 'lead' });
+  const salesforce = await salesforceServer();
+  salesforce.field('Contact', { name: 'Customer_Id__c', type: 'string', externalId: true, unique: true });
+  salesforce.field('Contact', { name: 'Plan__c', type: 'string' });
+  salesforce.put('Contact', { LastName: 'Hamilton', FirstName: 'Margaret', Email: 'margaret@example.com' });
+  const carol = salesforce.put('Contact', {
+    LastName: 'Shaw',
+    Email: 'shaw@example.com',
+    Customer_Id__c: 'carol@example.com',
+  });
   const zendesk = await zendeskServer();
   const anHourAgo = Date.now() - 3_600_000;
   zendesk.field('plan', 'dropdown');
@@ -152,6 +163,14 @@ it('every command block of README and docs works as copied, in order', async () 
         JSON.stringify(settings),
       )
       .replace('{ "access_token": "pat-eu1-…" }', JSON.stringify({ access_token: hubspot.key, address: hubspot.url }))
+      .replace(
+        '{ "address": "https://acme.my.salesforce.com", "client_id": "3MVG9…", "client_secret": "…" }',
+        JSON.stringify({
+          address: salesforce.url,
+          client_id: salesforce.app.clientId,
+          client_secret: salesforce.app.clientSecret,
+        }),
+      )
       .replace('https://acme.zendesk.com', zendesk.url)
       .replace('"client_secret": "…"', `"client_secret": "${zendesk.client_secret}"`);
   const shell = new Shell(folder, `http://127.0.0.1:${port}`);
@@ -163,6 +182,7 @@ it('every command block of README and docs works as copied, in order', async () 
       expect(`${page}:${block.line}\n${said}`).not.toMatch(/"success":\s*false|\bundefined\b/);
     }
   }
+  expect(salesforce.records('Contact').get(carol)?.values).toMatchObject({ LastName: 'Shaw', Plan__c: 'gold' });
 });
 
 it('few blocks are not run, each for a reason', async () => {
