@@ -125,7 +125,7 @@ const NOTE_EVERY_MS = 1_000;
 type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & {
   delivery: Delivery;
   answered: WriteOutcome[];
-  /** What this try has stored about the records, by key. */
+  /** Notes of the records that this try has stored, by key. */
   stored?: ReadonlyMap<string, HandledRecord>;
 };
 

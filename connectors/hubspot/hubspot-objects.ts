@@ -174,7 +174,7 @@ export function keysOf({ name }: Kind, properties: readonly Property[]): string[
   return [...new Set([...(name === 'contacts' ? [EMAIL] : []), ...unique.map((property) => property.name), ID])];
 }
 
-export const isReadOnly = ({ name, calculated, modificationMetadata }: Property): boolean =>
+const isReadOnly = ({ name, calculated, modificationMetadata }: Property): boolean =>
   name === ID || calculated === true || modificationMetadata?.readOnlyValue === true;
 
 function typeOf({ type, fieldType }: Property): FieldType {
