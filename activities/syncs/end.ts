@@ -1,13 +1,16 @@
 // Ends a sync run: counts failures in a row, pauses the sync, and decides which alert to send.
+import type { Cursor } from '../../connectors/core/contract.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { findRunBefore, syncRuns } from '../../store/syncs/sync-runs.ts';
-import { updateFailures } from '../../store/syncs/syncs.ts';
+import { findSyncById, updateFailures } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { countFailure, endRun } from '../jobs/runs.ts';
 import { noteAnsweredOfFailed } from './deliver.ts';
+import { openConnection, sendingContext } from './open-connection.ts';
 
 /**
  * Ends a run as finished or failed. The same transaction counts failures in a row, pauses the sync after too many, and
@@ -18,6 +21,26 @@ export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncR
     if (sync && failure) await noteAnsweredOfFailed(tx, deps, { sync, run });
     return sync && !run.dryRun && run.rootId === null ? settle(tx, sync, run, failure) : null;
   });
+}
+
+/**
+ * Ends what the source keeps for a run that was canceled, has failed or read a part. Tries once: the source ends it
+ * sometime anyway.
+ */
+export async function releaseSource(
+  deps: Dependencies,
+  { entityId, syncId, progress: { position } }: SyncRun,
+): Promise<void> {
+  const sync = position === null ? null : await findSyncById(deps.db, entityId, syncId);
+  if (!sync || position === null) return;
+  const context = sendingContext(deps, entityId);
+  try {
+    const { connector, settings } = await openConnection(deps, entityId, sync.connectionId);
+    const { stream, mode } = sync;
+    await connector.source?.release?.(settings, { stream, mode, cursor: JSON.parse(position) as Cursor }, context);
+  } catch (error) {
+    if (!(error instanceof Refusal) && !context.signal.aborted) throw error;
+  }
 }
 
 /** Updates the sync's count of failures, and returns the alert to send. */

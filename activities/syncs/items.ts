@@ -21,4 +21,6 @@ export type JoinedBatch = {
   done: number | null;
   /** Number of items with an odd cursor. */
   oddCursors: number;
+  /** True: the source is asked for more only when the cursor is stored. */
+  isStoredFirst?: boolean;
 };

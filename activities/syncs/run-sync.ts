@@ -38,7 +38,7 @@ import { noteWaitOf } from '../jobs/note-wait.ts';
 import { claimRun, sendRunAlerts, startNextRun, waitOrFail } from '../jobs/runs.ts';
 import { openStepScope } from '../jobs/step-scope.ts';
 import { deliverPending, settleAbandonedBatches, settleRunsOf } from './deliver.ts';
-import { endSyncRun } from './end.ts';
+import { endSyncRun, releaseSource } from './end.ts';
 import type { JoinedBatch, SyncItem } from './items.ts';
 import type { RunScope, SyncEnds, SyncJob } from './job.ts';
 import { openConnection } from './open-connection.ts';
@@ -272,7 +272,9 @@ async function* joinBatches(
           oddCursors: held.oddCursors + oddCursors,
         };
       }
-      if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
+      held.isStoredFirst = items.length === 0;
+      const isSmall = held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES;
+      if (isSmall && !held.isStoredFirst) continue;
       yield held;
       held = null;
     }
@@ -290,18 +292,26 @@ function valuesOf({ items }: JoinedBatch, { fields, otherFields }: Mapping): num
   return Math.max(1, first ? Object.keys(first.record).length : 1);
 }
 
-/** Yields the same items, and prepares the next one while the caller works on the current one. */
-async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
+/**
+ * Yields the same batches, and prepares the next one while the caller works on the current one, unless that is to be
+ * stored first.
+ */
+async function* oneAhead(batches: AsyncGenerator<PreparedBatch>): AsyncGenerator<PreparedBatch> {
+  const read = () => {
+    const next = batches.next();
+    next.catch(() => undefined); // the await of the next turn throws it
+    return next;
+  };
   try {
-    for (let next = items.next(); ;) {
+    for (let next = read(); ;) {
       const { value, done } = await next;
       if (done) return;
-      next = items.next();
-      next.catch(() => undefined); // the await of the next turn throws it
+      if (!value.batch.isStoredFirst) next = read();
       yield value;
+      if (value.batch.isStoredFirst) next = read();
     }
   } finally {
-    await items.return(undefined).catch(() => undefined);
+    await batches.return(undefined).catch(() => undefined);
   }
 }
 
@@ -471,6 +481,7 @@ export const runSyncSteps = (deps: Dependencies) => ({
     const { entityId, jobId, generation } = claim;
     await endSyncRun(deps, { entityId, jobId, generation }, null);
     const ended = await findRunById(deps.db, entityId, jobId);
+    if (ended) await releaseSource(deps, ended);
     if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
     return startNextRun(deps, syncRuns, ended, claim);
   },

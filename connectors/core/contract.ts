@@ -69,7 +69,7 @@ export type ReadItem =
   | { kind: 'malformed'; raw: string; message: string }
   | { kind: 'deleted'; key: string | null; customer?: SourceRecord };
 
-/** At most BATCH_ITEMS and about BATCH_BYTES. */
+/** At most BATCH_ITEMS and about BATCH_BYTES. After one without items, a run stores the cursor before it reads on. */
 export type Batch = {
   items: ReadItem[];
   /** Size as received from the source. */
@@ -124,6 +124,15 @@ export type Source<Settings> = {
   discover(settings: Settings, context: ConnectorContext, only?: string): Promise<Stream[]>;
   /** Ends without an error only when everything was read. */
   read(settings: Settings, reading: Reading, context: ConnectorContext): AsyncIterable<Batch>;
+  /**
+   * Ends what the source keeps for a reading, such as a job, once its run has ended; `cursor` is the last one. May be
+   * called twice.
+   */
+  release?(
+    settings: Settings,
+    reading: Pick<Reading, 'stream' | 'mode' | 'cursor'>,
+    context: ConnectorContext,
+  ): Promise<void>;
 };
 
 /**

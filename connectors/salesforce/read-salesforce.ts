@@ -74,7 +74,7 @@ export async function* readSalesforce(
   context: ConnectorContext,
 ): AsyncGenerator<Batch> {
   const position = positionOf(reading.cursor);
-  // What is looked back for was read already: another time, the run would count it twice.
+  // Looking back would bring records again, and the run would count them twice.
   if (position?.part === null && (reading.mode === 'full' || reading.isContinued)) return;
   const salesforce = new Salesforce(settings, context);
   const shape = await shapeOf(salesforce, reading);
@@ -243,7 +243,7 @@ class ObjectReading {
     }
     yield* this.#readPart();
     at.part = null;
-    // What changes during the reading may have been read before it changed.
+    // A record that changes during the reading may have been read before.
     at.newestMs = Math.min(at.newestMs ?? at.begunMs, at.begunMs);
     this.#passed();
     yield* this.#batcher.rest();
@@ -349,7 +349,8 @@ class ObjectReading {
     const { signal } = this.#context;
     job.id ??= yield* this.#makeJob(job);
     const found = { ...job, id: job.id };
-    this.#total = await awaitJob(this.#salesforce, found.id, signal);
+    // One that was read to its end may be gone already.
+    if (!job.isRead) this.#total = await awaitJob(this.#salesforce, found.id, signal);
     while (!job.isRead) {
       const { rows, next } = await resultPage(this.#salesforce, { ...job, id: found.id }, namesOf(this.#shape));
       let count = 0;
@@ -384,8 +385,9 @@ class ObjectReading {
   /** Yields what there is, and a batch without items: the run stores its cursor before it asks for more. */
   *#keep(): Generator<Batch> {
     this.#passed();
-    yield* this.#batcher.rest();
-    yield { items: [], bytes: 0, cursor: this.#cursor() };
+    const rest = this.#batcher.rest();
+    yield* rest;
+    if (rest.every(({ items }) => items.length > 0)) yield { items: [], bytes: 0, cursor: this.#cursor() };
   }
 
   *#useShape(shape: Shape): Generator<Batch> {

@@ -3,7 +3,7 @@ import { connector, type ConnectorContext } from '../core/contract.ts';
 import { checkVersion, Salesforce } from './salesforce-api.ts';
 import { listStreams } from './salesforce-objects.ts';
 import { salesforceSettings, type SalesforceSettings } from './salesforce-settings.ts';
-import { readSalesforce } from './read-salesforce.ts';
+import { readSalesforce, releaseSalesforce } from './read-salesforce.ts';
 import { writeSalesforce } from './write-salesforce.ts';
 
 const check = (settings: SalesforceSettings, context: ConnectorContext) =>
@@ -15,7 +15,7 @@ export const salesforce = connector({
   name: 'salesforce',
   title: 'Salesforce',
   settings: salesforceSettings,
-  source: { reportsDeletions: true, check, discover, read: readSalesforce },
+  source: { reportsDeletions: true, check, discover, read: readSalesforce, release: releaseSalesforce },
   destination: {
     check,
     discover: (settings, context, only) =>
