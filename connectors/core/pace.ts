@@ -79,7 +79,7 @@ export function paceOf(address: string): Pace {
 export class CallWindow {
   #calls: number;
   #windowMs: number;
-  /** When the last calls began, the oldest first; at most `#calls`. */
+  /** When the last calls began, the oldest first: as many as the highest limit so far. */
   readonly #begun: number[] = [];
   readonly #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -93,7 +93,6 @@ export class CallWindow {
   setLimit({ calls, windowMs }: { calls: number; windowMs: number }): void {
     this.#calls = calls;
     this.#windowMs = windowMs;
-    this.#begun.splice(0, this.#begun.length - calls);
     this.#beginDue();
   }
 

@@ -52,6 +52,16 @@ describe('a window of calls', () => {
     expect(begun).toHaveLength(7);
   });
 
+  it('counts calls that have begun, however its limit changes meanwhile', async () => {
+    const window = new CallWindow({ calls: 4, windowMs: 1_000 });
+    const { begun } = callers(window, [0, 1, 2, 3, 4, 5]);
+    for (const calls of [1, 4, 1, 4]) window.setLimit({ calls, windowMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(900);
+    expect(begun).toHaveLength(4);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(begun).toHaveLength(6);
+  });
+
   it('gives the turn of a caller that has left to the next one', async () => {
     const window = new CallWindow({ calls: 1, windowMs: 1_000 });
     const leaving = new AbortController();

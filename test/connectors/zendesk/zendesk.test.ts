@@ -168,6 +168,23 @@ it('the readings of an account share its ten calls a minute, and a check then na
   expect(await Promise.all(readings)).toMatchObject([{ message: 'canceled' }, { message: 'canceled' }]);
 });
 
+it('what came before a refusal is kept, and not asked for again', async () => {
+  const { server, given, put, passMinutes } = await zendeskOf({ callsPerMinute: 2 });
+  put(idsTo(3_000), 'gold');
+  passMinutes();
+  const reading = { stream: 'users', mode: 'full', cursorField: null, cursor: null, fields: null } as const;
+  const batches = zendesk.source!.read(zendesk.settings.parse(given), reading, contextOf());
+  const kept: (Cursor | null)[] = [];
+  const refusal = await refusalOf(
+    (async () => {
+      for await (const { cursor } of batches) kept.push(cursor);
+    })(),
+  );
+  expect(refusal).toMatchObject({ status: 'source_unavailable' });
+  expect(new Set(kept).size).toBe(2);
+  expect(server.asked.filter(({ path }) => path.startsWith(EXPORT))).toHaveLength(3);
+});
+
 it('a page that is too large comes as smaller ones', async () => {
   const { server, passMinutes, readAll } = await zendeskOf();
   for (const id of idsTo(500)) server.put({ id, notes: 'n'.repeat(40_000) });
