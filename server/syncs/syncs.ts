@@ -109,7 +109,9 @@ function misfits(parts: Parts, body: api.SyncChange): FieldError[] {
   if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
     errors.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
   }
-  if (mapping !== null && destination !== null && 'connectionId' in destination) {
+  // A sync of an earlier version may lack it: other members can still be changed.
+  const isGiven = body.destination !== undefined || body.mapping !== undefined;
+  if (isGiven && mapping !== null && destination !== null && 'connectionId' in destination) {
     for (const field of destination.key.filter((name) => !mayWrite(mapping, name))) {
       errors.push({
         element: 'destination.key',

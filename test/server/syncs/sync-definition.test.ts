@@ -250,6 +250,16 @@ describe('a definition is refused with what is wrong named, and what would be ri
     expect(await view(id)).toMatchObject({ removal_limit: 40, revision: 2 });
   });
 
+  test('a key that the mapping of an earlier version does not write, but no other change of that sync', async () => {
+    const id = await createdId({ destination: toWebhook(), mapping: mapping({ from: 'id' }) });
+    await store.db.query(`UPDATE syncs SET destination_key = '{number}' WHERE identifier = $1`, [id]);
+    expect((await put(id, { removal_limit: 40 })).body.result).toMatchObject({ removal_limit: 40 });
+    expect((await put(id, { mapping: mapping({ from: 'a' }) })).body.messages).toMatchObject([
+      { element: 'destination.key', message: expect.stringMatching(/names "number", which the mapping/) as string },
+    ]);
+    expect((await put(id, { destination: toWebhook() })).status).toBe(200);
+  });
+
   test('all faults of a mapping at once', async () => {
     const { body } = await create({
       mapping: mapping({ to: 'a' }, { from: 'b', value: 1 }, { from: 'c', drop: true, to: 'd' }),
