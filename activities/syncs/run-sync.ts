@@ -230,15 +230,19 @@ async function readSource(deps: Dependencies, job: SyncJob, ends: SyncEnds, scop
 type Tools = { mapper: RecordMapper; writer: BatchWriter; scope: RunScope };
 
 async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: AsyncIterable<Batch>): Promise<void> {
+  const { dryRun, dryRunRecords } = job.run;
   let { progress } = job.run;
-  const joined = joinBatches(batches, Math.min(deps.batchRecords, MAX_VALUES), job.sync.mapping);
+  // A dry run asks its source for no more than it shows: that may take long.
+  const mostValues = dryRun ? 1 : Math.min(deps.batchRecords, MAX_VALUES);
+  const joined = joinBatches(batches, { mostValues, mapping: job.sync.mapping, begun: cursorOf(job) });
   const takeFields = takeWhileRead(deps, job, tools.scope);
   const learn = (fields: Field[]) => {
     if (job.sync.readFields === null) tools.mapper.learn(fields);
   };
-  for await (const prepared of oneAhead(prepareEach(joined, tools.writer, learn, progress.recordsTaken))) {
+  const each = prepareEach(joined, tools.writer, learn, progress.recordsTaken);
+  for await (const prepared of dryRun ? each : oneAhead(each)) {
     progress = await orEnd(tools.scope, take(deps, job, { ...tools, prepared, takeFields, progress }));
-    if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
+    if (dryRun && progress.read >= dryRunRecords!) break;
   }
 }
 
@@ -247,18 +251,20 @@ const MAX_BYTES = 2 * BATCH_BYTES;
 
 /**
  * Joins small batches, so that they are written together. A batch that reports new fields begins the next one. What was
- * read before the source fails, or has to be waited for, is written before: reading it again would cost more calls.
+ * read before the source fails, or has to be waited for, is written before: reading it again would cost more calls. What
+ * comes again all the same, as the cursor stayed, is not. `begun`: the cursor from which the source is read.
  */
 async function* joinBatches(
   batches: AsyncIterable<Batch>,
-  mostValues: number,
-  mapping: Mapping,
+  { mostValues, mapping, begun }: { mostValues: number; mapping: Mapping; begun: Cursor | null },
 ): AsyncGenerator<JoinedBatch> {
   let held: JoinedBatch | null = null;
+  let taken = begun;
   try {
     for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
       if (held && fields) {
         yield held;
+        taken = held.cursor;
         held = null;
       }
       if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done, oddCursors };
@@ -276,10 +282,12 @@ async function* joinBatches(
       const isSmall = held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES;
       if (isSmall && !held.isStoredFirst) continue;
       yield held;
+      taken = held.cursor;
       held = null;
     }
   } catch (error) {
-    if (held && error instanceof Refusal) yield held;
+    const isOver = !(error instanceof Refusal) || error instanceof JobGone || error.status === 'source_changed';
+    if (held && !isOver && !isDeepStrictEqual(held.cursor, taken)) yield held;
     throw error;
   }
   if (held) yield held;

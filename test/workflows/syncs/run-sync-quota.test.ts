@@ -1,16 +1,18 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import type { SyncRun } from '../../../api/syncs/sync-runs.ts';
 import { waitOf } from '../../../cli/jobs/runs.ts';
 import { findRun } from '../../../store/syncs/sync-runs.ts';
-import { type Answer, httpSource } from '../../harness/core/http-source.ts';
+import { type Answer, file, httpSource, inTurn, silence } from '../../harness/core/http-source.ts';
+import { rememberSecret } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import type { TestWorker } from '../../harness/core/workers.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { QuotaPage } from '../../harness/syncs/quota-source.ts';
-import { ask, askForRun, makeSync, runEnded } from '../../harness/syncs/syncs.ts';
+import { ask, askForRun, makeSync, runEnded, runSync } from '../../harness/syncs/syncs.ts';
 import '../../harness/syncs/quota-source.ts';
 
 const SOURCE = fileURLToPath(new URL('../../harness/syncs/quota-source.ts', import.meta.url));
@@ -19,12 +21,19 @@ const PATIENCE_MS = 1_000;
 const WAIT_MS = 2_000;
 const HOUR_MS = 3_600_000;
 
+rememberSecret('zqwebhooksecret-quota');
+
 const stack = useStack({ impatient: true });
 const web = await httpSource();
 let world: World;
 let worker: TestWorker;
 
-const startWorker = () => stack.startWorker({ patienceMs: PATIENCE_MS, env: { NODE_OPTIONS: `--import=${SOURCE}` } });
+const startWorker = () =>
+  stack.startWorker({
+    patienceMs: PATIENCE_MS,
+    batchRecords: 40_000,
+    env: { NODE_OPTIONS: `--import=${SOURCE}` },
+  });
 
 beforeAll(async () => {
   worker = startWorker();
@@ -119,4 +128,47 @@ it('a run that waits hours for its quota can be canceled, and the next one runs'
   await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${first}/cancel`);
   expect(await runEnded(stack.store, world, second)).toMatchObject({ state: 'finished', progress: { read: 1 } });
   expect(await shown(sync, first)).toMatchObject({ state: 'canceled', waits_until: null, records: { written: 1 } });
+});
+
+it('a dry run asks for no more pages than it shows', async () => {
+  const sync = await syncOf('/dry', inTurn(page(3, { used: 1, waitMs: HOUR_MS }), silence));
+  const dry = await runSync(stack, world, sync, { records: 2 }, 'dry_run');
+  expect(dry).toMatchObject({ state: 'finished', progress: { read: 2 } });
+  expect(web.asked.filter(({ path }) => path.startsWith('/dry?'))).toHaveLength(1);
+});
+
+it('what comes again at each try is not sent at each to a destination without a key', async () => {
+  const rows = Array.from({ length: 7_000 }, (_, n) => `quota-broken-${n},gold`);
+  const bytes = Buffer.from(['email,tariff', ...rows, ''].join('\n'));
+  let sent = 0;
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const { records } = (await json(request)) as { records: object[] };
+    sent += records.length;
+    const outcomes = records.map(() => ({ ok: true }));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ outcomes }));
+  };
+  const connect = async (connector: string, settings: object) =>
+    (
+      await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+        name: connector,
+        connector,
+        settings,
+      })
+    ).identifier;
+  const source = web.serve('/broken.csv', inTurn(file(bytes), file(bytes, { breaksAfter: 150_000 })));
+  const sync = await makeSync(stack, world, {
+    source: { connection: await connect('http-file', { url: source, format: 'csv' }), stream: 'broken.csv' },
+    destination: {
+      connection: await connect('webhook', {
+        url: web.serve('/taking', (request, response) => void take(request, response)),
+        secret: 'zqwebhooksecret-quota',
+      }),
+      stream: 'people',
+      key: [],
+    },
+    mapping: { fields: [{ from: 'email' }] },
+  });
+  const run = await runSync(stack, world, sync);
+  expect(run).toMatchObject({ state: 'failed', failure: { status: 'transfer_broken' } });
+  expect([run.progress.read, sent]).toEqual([5_000, 5_000]);
 });
