@@ -92,6 +92,7 @@ export async function deliverBatch(
     // Another attempt, which began while this one read, may have stored the batch before: the run goes on from that.
     if (!(await insertBatch(tx, entityId, run.id, { identifier, batch: withPosition(stored, position) }))) return null;
     await upsertSending(tx, run, sending, { known, isSeen: job.sync.removes });
+    deps.boundary('sync: before a batch is written down');
     return { ...taken, position };
   });
   // A person was erased since the batch was mapped: map it again, without that person.
