@@ -21,11 +21,21 @@ export async function createSource(client: pg.Client, rows: number): Promise<voi
  * Syncs as hand-written code would: COPY out of the source, piped into COPY of a temporary table in another session,
  * and one plain INSERT … ON CONFLICT DO UPDATE of both values of each row. Returns the seconds it took.
  */
-export async function bareSync(source: pg.Client, client: pg.Client): Promise<number> {
+export function bareSync(source: pg.Client, client: pg.Client): Promise<number> {
+  const rows = 'COPY (SELECT email, plan, score FROM bench_source.customers) TO STDOUT';
+  return bareMerge(client, () =>
+    pipeline(source.query(copyTo(rows)), client.query(copyFrom('COPY bare_staged FROM STDIN'))),
+  );
+}
+
+/**
+ * Has `stage` fill the temporary table `bare_staged (email, plan, score)`, and merges both values of each row. Returns
+ * the seconds it took.
+ */
+export async function bareMerge(client: pg.Client, stage: () => Promise<void>): Promise<number> {
   const start = performance.now();
   await client.query('BEGIN; CREATE TEMPORARY TABLE bare_staged (email text, plan text, score numeric) ON COMMIT DROP');
-  const rows = source.query(copyTo('COPY (SELECT email, plan, score FROM bench_source.customers) TO STDOUT'));
-  await pipeline(rows, client.query(copyFrom('COPY bare_staged FROM STDIN')));
+  await stage();
   await client.query(`
     INSERT INTO bare_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, string_value, number_value)
     SELECT 1, 1, 0, a.id, s.email, now(), CASE a.id WHEN 1 THEN s.plan END, CASE a.id WHEN 2 THEN s.score END

@@ -1,23 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import { Pool } from 'undici';
-import { BENCH_SOURCE, createSource } from './bare-sync.ts';
 import type { Line, Size } from './line.ts';
+import { localVendor } from './local-vendor.ts';
 import { peakMemory } from './peak-memory.ts';
 import { atLeast, type Figure } from './report.ts';
-import { call, type RunningService } from './service.ts';
-import { createConnection, createSync, expectAll, type RunOutcome, runSync } from './sync-run.ts';
+import { call } from './service.ts';
+import {
+  connectRows,
+  createConnection,
+  createSync,
+  expectAll,
+  type RunOutcome,
+  runSync,
+  sayRequests,
+} from './sync-run.ts';
 
-const MAIN = fileURLToPath(new URL('../test/harness/syncs/hubspot-main.ts', import.meta.url));
 const IN: Record<Size, number> = { quick: 20_000, full: 200_000 };
 const OUT: Record<Size, number> = { quick: 10_000, full: 100_000 };
-/** Time that each answer takes, as over the internet. */
-const DELAY_MS = 20;
 const IN_FLIGHT = 4;
 
 const titlesOf = (size: Size) => ({
@@ -27,9 +25,10 @@ const titlesOf = (size: Size) => ({
   outMemory: `memory while writing to HubSpot's local server`,
 });
 
-type Server = { url: string; key: string; cert: string };
-let child: ChildProcess | undefined;
-let server: Server;
+const vendor = localVendor<{ url: string; key: string; cert: string }>('hubspot-main.ts', (size, delayMs) => [
+  String(IN[size]),
+  String(delayMs),
+]);
 
 /**
  * Contacts into attributes by an incremental sync, and rows of Postgres into companies by a unique property, against
@@ -39,22 +38,12 @@ export const hubspotSyncs: Line = {
   key: 'hubspot',
   titles: (size) => Object.values(titlesOf(size)),
 
-  async environment({ size, folder }) {
-    const path = join(folder, 'hubspot.pem');
-    const environment = { NODE_EXTRA_CA_CERTS: path, MILLRACE_FETCH_ALLOW: 'localhost, 127.0.0.1' };
-    if (child) return environment; // of a service that starts again
-    child = spawn(process.execPath, [MAIN, String(IN[size]), String(DELAY_MS)], { stdio: ['pipe', 'pipe', 'inherit'] });
-    for await (const line of createInterface({ input: child.stdout! })) {
-      server = JSON.parse(line) as Server;
-      break;
-    }
-    await writeFile(path, server.cert);
-    return environment;
-  },
+  environment: (context) => vendor.start(context),
 
   async *measure({ size, service: start, databaseUrl }) {
     const service = await start();
     const titles = titlesOf(size);
+    const { server } = vendor;
     try {
       const settings = { access_token: server.key, address: server.url, searches_per_second: 1_000, daily_share: 100 };
       const connection = await createConnection(service, { name: 'HubSpot', connector: 'hubspot', settings });
@@ -67,7 +56,7 @@ export const hubspotSyncs: Line = {
         sayRequests(outcome, IN[size]);
       });
       const bareOut = await bareUpserts(OUT[size]);
-      const source = await postgresSource(service, await databaseUrl(), OUT[size]);
+      const source = await connectRows(service, await databaseUrl(), OUT[size], 'Bench rows for HubSpot');
       yield* peakMemory(titles.outMemory, service, async function* () {
         const { identifier } = await call<{ identifier: string }>(service.url, service.token, 'POST', '/api/syncs', {
           name: 'Bench to HubSpot',
@@ -82,8 +71,7 @@ export const hubspotSyncs: Line = {
         sayRequests(outcome, OUT[size]);
       });
     } finally {
-      child!.stdin!.end();
-      if (child!.exitCode === null) await once(child!, 'exit');
+      await vendor.end();
     }
   },
 };
@@ -91,27 +79,9 @@ export const hubspotSyncs: Line = {
 const rates = (title: string, count: number, { seconds }: RunOutcome, bareSeconds: number): Figure =>
   atLeast(title, 'records/s', count / seconds, count / bareSeconds, 0.8);
 
-function sayRequests({ requests }: RunOutcome, count: number): void {
-  console.log(`    ${((requests * 1_000) / count).toFixed(1)} requests per 1,000 records`);
-}
-
-async function postgresSource(service: RunningService, connectionString: string, rows: number) {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  await createSource(client, rows);
-  await client.end();
-  const { hostname: host, port, pathname, username: user, password } = new URL(connectionString);
-  const address = { host, port: Number(port), database: pathname.slice(1), user, password };
-  const connection = await createConnection(service, {
-    name: 'Bench rows for HubSpot',
-    connector: 'postgres',
-    settings: { ...address, tls: 'off', schema: BENCH_SOURCE.schema },
-  });
-  return { connection, stream: BENCH_SOURCE.stream };
-}
-
 /** Posts JSON, and returns the parsed answer. */
 async function posting<T>(work: (post: <A>(path: string, body: object) => Promise<A>) => Promise<T>): Promise<T> {
+  const { server } = vendor;
   const pool = new Pool(server.url, { connect: { ca: server.cert }, connections: IN_FLIGHT });
   const headers = { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' };
   try {

@@ -11,6 +11,7 @@ import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
 import { neighbours } from './neighbours.ts';
 import { profiles } from './profiles.ts';
+import { salesforceSyncs } from './salesforce.ts';
 import { segment } from './segment.ts';
 import { push } from './push.ts';
 import { transactionalSend } from './sends.ts';
@@ -31,6 +32,7 @@ export const LINES: readonly Line[] = [
   postgresSync,
   singerCsv,
   hubspotSyncs,
+  salesforceSyncs,
   jsonFeed,
   ingestion,
   dailyExport,

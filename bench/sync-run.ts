@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { BENCH_SOURCE, createSource } from './bare-sync.ts';
 import { call, createSor, type RunningService, untilNextLook } from './service.ts';
 
 type Made = { identifier: string };
@@ -25,6 +27,27 @@ export async function createConnection(
   connection: { name: string; connector: string; settings: object },
 ): Promise<string> {
   return (await call<Made>(url, token, 'POST', '/api/connections', connection)).identifier;
+}
+
+/** Makes this many rows in the service's own Postgres, and a connection to them. */
+export async function connectRows(
+  service: RunningService,
+  connectionString: string,
+  rows: number,
+  name: string,
+): Promise<Source> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await createSource(client, rows);
+  await client.end();
+  const { hostname: host, port, pathname, username: user, password } = new URL(connectionString);
+  const address = { host, port: Number(port), database: pathname.slice(1), user, password };
+  const connection = await createConnection(service, {
+    name,
+    connector: 'postgres',
+    settings: { ...address, tls: 'off', schema: BENCH_SOURCE.schema },
+  });
+  return { connection, stream: BENCH_SOURCE.stream };
 }
 
 /** Makes a sync of two fields into its own SoR, and returns it. */
@@ -58,4 +81,8 @@ export async function runSync({ url, token }: RunningService, sync: string): Pro
 export function expectAll({ records }: RunOutcome, fate: 'written' | 'unchanged', rows: number): void {
   if (records.read !== rows || records[fate] !== rows)
     throw new Error(`a sync went wrong: ${JSON.stringify(records)} of ${rows} rows`);
+}
+
+export function sayRequests({ requests }: RunOutcome, records: number): void {
+  console.log(`    ${((requests * 1_000) / records).toFixed(2)} requests per 1,000 records`);
 }

@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { createBareTable } from './bare-import.ts';
-import { bareSync, BENCH_SOURCE, createSource } from './bare-sync.ts';
+import { bareSync, BENCH_SOURCE } from './bare-sync.ts';
 import type { Line, Size } from './line.ts';
 import { atLeast, type Figure, median } from './report.ts';
 import type { RunningService } from './service.ts';
 import { settle } from './settle.ts';
-import { createConnection, createSync, expectAll, runSync, type Source } from './sync-run.ts';
+import { connectRows, createSync, expectAll, runSync, type Source } from './sync-run.ts';
 
 const ROWS: Record<Size, number> = { quick: 100_000, full: 1_000_000 };
 const CASES = [
@@ -27,16 +27,11 @@ export const postgresSync: Line = {
     const [service, connectionString] = [await context.service(), await context.databaseUrl()];
     const clients = { source: new pg.Client({ connectionString }), client: new pg.Client({ connectionString }) };
     await Promise.all([clients.source.connect(), clients.client.connect()]);
-    await createSource(clients.client, rows);
-    const connection = await createConnection(service, {
-      name: 'Bench source',
-      connector: 'postgres',
-      settings: { ...addressOf(connectionString), tls: 'off', schema: BENCH_SOURCE.schema },
-    });
+    const from = await connectRows(service, connectionString, rows, 'Bench source');
     const runs: Figure[][] = CASES.map(() => []);
     for (let round = 1; round <= context.rounds; round += 1) {
       let index = 0;
-      for await (const figure of measureRound(service, clients, { connection, stream: BENCH_SOURCE.stream }, rows)) {
+      for await (const figure of measureRound(service, clients, from, rows)) {
         runs[index]!.push(figure);
         if (round === context.rounds) yield median(runs[index]!);
         index += 1;
@@ -76,10 +71,4 @@ async function expectValues(client: pg.Client, values: number): Promise<void> {
   const { ours, bare } = rows[0]!;
   if (Number(ours) === values && Number(bare) === values) return;
   throw new Error(`the sync left ${ours} values, the bare one ${bare}, of ${values}`);
-}
-
-/** Returns settings of the connector `postgres`. */
-function addressOf(databaseUrl: string): object {
-  const { hostname: host, port, pathname, username: user, password } = new URL(databaseUrl);
-  return { host, port: Number(port), database: pathname.slice(1), user, password };
 }
