@@ -62,13 +62,16 @@ function numberOf(value: string | number | boolean, isWhole: boolean): Sent | Wr
 function timeOf(text: string, type: 'date' | 'datetime'): Sent | Wrong {
   const isDate = DATE.test(text);
   const time = isDate || TIME.test(text) ? new Date(text) : null;
-  if (time === null || Number.isNaN(time.getTime())) {
+  if (time === null || Number.isNaN(time.getTime()) || !isDay(text.slice(0, 10))) {
     return { fault: type === 'date' ? 'is not a date such as 2026-01-31' : 'is not a time as ISO 8601 writes it' };
   }
   if (type === 'datetime') return time.toISOString();
   const date = isDate ? text : MIDNIGHT.exec(text)?.[1];
   return date ?? { fault: 'is a time, and the field takes dates' };
 }
+
+/** Returns whether a date is in the calendar: V8 takes February 31 for March 3. */
+const isDay = (date: string) => new Date(date).toISOString().startsWith(date);
 
 function choicesOf(value: Json[]): Sent | Wrong {
   if (value.some((entry) => typeof entry === 'object'))

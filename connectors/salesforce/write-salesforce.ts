@@ -357,12 +357,15 @@ function answersIn(rows: Row[], results: z.output<typeof Results>): Answers {
 /** Codes of a call that would be refused with any other record as well. */
 const OF_ALL = ['INVALID_FIELD', 'INVALID_TYPE', 'API_DISABLED_FOR_ORG', 'UNSUPPORTED_API_VERSION'];
 
-/** Returns the code by which a call was refused as a whole for one of its records, or for their size; null: another. */
+/**
+ * Returns the code by which a call was refused as a whole for one of its records, or for their size; null: another. One
+ * without a code comes from something before Salesforce, which would refuse each record alone as well.
+ */
 function codeOfRow(error: unknown): string | null {
   const status = error instanceof Refusal && error.status === 'source_refused' ? error.extra['source_status'] : null;
   const codes = codesIn(error);
   if ((status !== 400 && status !== 413) || codes.some((code) => OF_ALL.includes(code))) return null;
-  return codes[0] ?? `${status}`;
+  return codes[0] ?? (status === 413 ? `${status}` : null);
 }
 
 /** Cuts literals into lists that fit into URLs. No key is as long as one that does not fit. */

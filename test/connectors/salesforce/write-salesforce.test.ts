@@ -272,6 +272,24 @@ describe('Complaint 8: the same record twice in one call', () => {
   });
 });
 
+it('a call that something before Salesforce refuses is not halved', async () => {
+  const server = await startServer();
+  server.next(isWrite, (_, response) => void response.writeHead(400, { 'content-type': 'text/html' }).end('zq'), 99);
+  expect(await refusalOf(write(server, 'Sku__c', people(100)))).toMatchObject(refused(/answered 400: it refused/));
+  expect(writesTo(server)).toHaveLength(1);
+});
+
+it.each(['2026-02-30', '2026-02-30T10:00:00Z', '2026-04-31T23:00:00+02:00'])(
+  'a day that is not in the calendar fails, and does not become another: %s',
+  async (At__c) => {
+    const server = await startServer();
+    server.field('Contact', { name: 'At__c', type: 'datetime' });
+    expect(await write(server, 'Sku__c', [{ Sku__c: 's', LastName: 'Ada', At__c }])).toEqual([
+      failed('is not a time as ISO 8601 writes it', { field: 'At__c' }),
+    ]);
+  },
+);
+
 describe('a record that is locked', () => {
   const isEven = ({ Sku__c: sku }: Readonly<Record<string, unknown>>) => Number(String(sku).slice(2)) % 2 === 0;
 
