@@ -7,7 +7,7 @@ import type { ReadItem } from '../core/contract.ts';
 import { quotaWait } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { createCsvItems, FILE_START } from '../files/file-portions.ts';
-import { pathOf, type Salesforce } from './salesforce-api.ts';
+import { codesIn, pathOf, type Salesforce } from './salesforce-api.ts';
 
 const JOBS = '/jobs/query';
 /** Maximum number of rows in a page of a result; each costs a call. */
@@ -156,10 +156,11 @@ export async function resultPage(
   async function* rows() {
     const items = createCsvItems({ format: 'csv', delimiter: DELIMITERS[mark] }, { ...FILE_START, columns });
     let count = -1; // the first row has the names
+    let names = columns;
     function* behindHeader(found: ReturnType<typeof items.push>) {
-      for (const row of found) {
-        if (count === -1) checkHeader(host, row.item, columns);
-        else yield row;
+      for (const { item, bytes } of found) {
+        if (count === -1) names = namesIn(host, item, columns);
+        else yield { item: names === columns ? item : renamed(item, columns, names), bytes };
         count += 1;
       }
     }
@@ -172,15 +173,23 @@ export async function resultPage(
   return { rows: rows(), next: next === 'null' ? null : next };
 }
 
-function checkHeader(host: string, item: ReadItem, columns: readonly string[]): void {
-  if (item.kind === 'record' && columns.every((name) => item.record[name] === name)) return;
+/** Returns the names of a result's columns. Their order may be another one (luigi, pull request 2015). */
+function namesIn(host: string, item: ReadItem, columns: string[]): string[] {
+  const names = item.kind === 'record' ? columns.map((column) => item.record[column] as string) : [];
+  if (names.join() === columns.join()) return columns;
+  if (names.toSorted().join() === columns.toSorted().join()) return names;
   throw sourceRefusal('source_changed', `${host} gives a result with other fields than were asked for`);
+}
+
+function renamed(item: ReadItem, columns: readonly string[], names: readonly string[]): ReadItem {
+  if (item.kind !== 'record') return item;
+  return { ...item, record: Object.fromEntries(names.map((name, at) => [name, item.record[columns[at]!]!])) };
 }
 
 /** Ends a job, in whatever state it is, and deletes it with its result. */
 export async function abandonJob(salesforce: Salesforce, id: string): Promise<void> {
   const call = { path: jobPath(id), body: { state: 'Aborted' }, method: 'PATCH' as const };
-  await (await salesforce.send({ ...call, takes: GONE })).end(); // it may have ended by itself
+  await (await salesforce.send({ ...call, takes: GONE, isPastShare: true })).end(); // it may have ended by itself
   await deleteJob(salesforce, id);
 }
 
@@ -188,15 +197,19 @@ export async function abandonJob(salesforce: Salesforce, id: string): Promise<vo
 const GONE = [400, 404, 409];
 
 export async function deleteJob(salesforce: Salesforce, id: string): Promise<void> {
-  await (await salesforce.send({ path: jobPath(id), method: 'DELETE', takes: GONE })).end();
+  await (await salesforce.send({ path: jobPath(id), method: 'DELETE', takes: GONE, isPastShare: true })).end();
 }
 
-/** Refuses with `source_changed` if the job is gone: Salesforce keeps one for seven days. */
+/**
+ * Refuses with `source_changed` if the job is gone: Salesforce keeps one for seven days. So are a locator that it has
+ * lost, and a job of another api_version (409).
+ */
 async function ofJob<T>({ host }: Salesforce, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
-    if (!(error instanceof Refusal) || error.extra['source_status'] !== 404) throw error;
+    const status = error instanceof Refusal ? error.extra['source_status'] : undefined;
+    if (status !== 404 && status !== 409 && !codesIn(error).includes('INVALID_QUERY_LOCATOR')) throw error;
     throw sourceRefusal('source_changed', `${host} no longer has the Bulk job of this reading`);
   }
 }

@@ -268,6 +268,7 @@ class ObjectReading {
       return (await this.#salesforce.read(Counted, { path: '/query', query })).totalSize >= BULK_ROWS;
     } catch (error) {
       if (codesIn(error).includes('QUERY_TIMEOUT')) return true; // so many that they can't be counted
+      if (error instanceof Refusal && error.extra['source_status'] === 400) return false; // not all can be counted
       throw error;
     }
   }
@@ -323,7 +324,11 @@ class ObjectReading {
         const call =
           next === null ? { path: shape.time === null ? '/query' : '/queryAll', query: { q } } : { path: next };
         const { records, nextRecordsUrl, totalSize } = await this.#salesforce.read(Page, { ...call, headers });
-        return { rows: records, shape, total: totalSize, after: this.#after(records, nextRecordsUrl, next, limit) };
+        const after = this.#after(records, nextRecordsUrl, next, limit);
+        // A field that went while Salesforce kept the result is absent from its pages, which is no null.
+        if (namesOf(shape).some((name) => records[0] && !(name in records[0])))
+          this.#shape = await shapeOf(this.#salesforce, this.#reading);
+        return { rows: records, shape: this.#shape, total: totalSize, after };
       } catch (error) {
         if (next !== null && codesIn(error).includes('INVALID_QUERY_LOCATOR')) path = null;
         else if (codesIn(error).includes('INVALID_FIELD')) {
@@ -346,13 +351,24 @@ class ObjectReading {
   }
 
   async *#readJob(job: QueryJob): AsyncGenerator<Batch> {
-    const { signal } = this.#context;
     job.id ??= yield* this.#makeJob(job);
-    const found = { ...job, id: job.id };
-    // One that was read to its end may be gone already.
-    if (!job.isRead) this.#total = await awaitJob(this.#salesforce, found.id, signal);
+    try {
+      yield* this.#readRows(job, job.id);
+    } catch (error) {
+      // The reading begins anew, by another job.
+      if (error instanceof Refusal && error.status === 'source_changed')
+        await abandonJob(this.#salesforce, job.id).catch(() => undefined);
+      throw error;
+    }
+    yield* this.#keep();
+    await deleteJob(this.#salesforce, job.id);
+  }
+
+  async *#readRows(job: QueryJob, id: string): AsyncGenerator<Batch> {
+    // One that was read to its end may be deleted already.
+    if (!job.isRead) this.#total = await awaitJob(this.#salesforce, id, this.#context.signal);
     while (!job.isRead) {
-      const { rows, next } = await resultPage(this.#salesforce, { ...job, id: found.id }, namesOf(this.#shape));
+      const { rows, next } = await resultPage(this.#salesforce, { ...job, id }, namesOf(this.#shape));
       let count = 0;
       for await (const { item, bytes } of rows) {
         count += 1;
@@ -365,8 +381,6 @@ class ObjectReading {
       [job.locator, job.rows, job.isRead] = [next, 0, next === null];
       this.#passed();
     }
-    yield* this.#keep();
-    await deleteJob(this.#salesforce, found.id);
   }
 
   /** Makes a job, or finds the one that an earlier attempt made. Keeps the cursor before and after the call. */

@@ -28,6 +28,8 @@ export type Call = {
   /** Maximum size of the answer's JSON in bytes; default 4 MiB. */
   mostBytes?: number;
   takes?: readonly number[];
+  /** Sent past the share of the org's calls as well: it frees what the org holds for this reading. */
+  isPastShare?: boolean;
   onSending?: (() => void) | undefined;
   /** Ends the call; by default the context's. */
   signal?: AbortSignal;
@@ -87,7 +89,7 @@ export class Salesforce {
     const url = new URL(path.startsWith('/services/') ? path : `/services/data/v${version}${path}`, address);
     if (query) url.search = `${new URLSearchParams(query)}`;
     const answer = await sendWithToken('salesforce', this.#source, EXPIRY, this.#context, async (token) => {
-      this.#keepToShare();
+      if (call.isPastShare !== true) this.#keepToShare();
       return this.#context.fetch.request(url.href, {
         method,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

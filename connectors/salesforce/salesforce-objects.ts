@@ -179,7 +179,8 @@ export function recordReader(fields: readonly DescribedField[]): (row: Row) => S
   return (row) => {
     const record: SourceRecord = {};
     for (const [name, type] of types) {
-      const value = row[name] ?? null;
+      const value = row[name];
+      if (value === undefined) continue;
       record[name] = valueOf(type, (typeof value === 'object' && numberText(value)) || (value as Json));
     }
     return record;

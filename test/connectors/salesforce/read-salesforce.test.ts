@@ -189,7 +189,10 @@ describe('what users of other connectors complain of', () => {
     expect(all.join()).not.toContain('formula');
   });
 
-  it('a field that is deleted between two pages leaves the others, and is no field of what follows', async () => {
+  it.each([
+    ['lost', true],
+    ['kept', false],
+  ])('a field that is deleted between two pages leaves the others, and no nulls: result %s', async (_, isLost) => {
     const server = await salesforceServer({ pageRows: 500 });
     server.putMany('Contact', contacts(12_000), START);
     const told: string[][] = [];
@@ -197,8 +200,10 @@ describe('what users of other connectors complain of', () => {
       if (fields) told.push(fields.map(({ name }) => name));
       if (told.length > 1) return;
       server.removeField('Contact', 'Title');
-      server.loseLocators();
+      if (isLost) server.loseLocators();
     });
+    const has = records.map((record) => 'Title' in record);
+    expect(has.lastIndexOf(true)).toBeLessThan(has.indexOf(false));
     expect(new Set(records.map(({ Email: email }) => email)).size).toBe(12_000);
     expect(records.length).toBe(12_000);
     expect(told.map((names) => names.includes('Title'))).toEqual([true, false]);
@@ -435,4 +440,77 @@ it('objects without a field that tells a change are read in full alone', async (
   expect(stream).toMatchObject({ name: 'Old__c', key: ['Id'], incremental: { fields: [] } });
   const full = await readAll(settingsOf(server), { stream: 'Old__c', mode: 'full', fields: ['Name'] });
   expect(full.records).toMatchObject([{ Name: 'one' }]);
+});
+
+describe('a Bulk job', () => {
+  /** Reads 700 contacts by a job with three pages, and returns the cursors on the way. */
+  async function readByJob(settings: Parameters<typeof salesforceServer>[0] = {}) {
+    const server = await salesforceServer({ bulkPageRows: 300, ...settings });
+    server.putMany('Contact', contacts(700), START);
+    const cursors: { job: { id: string | null; isRead: boolean } | null }[] = [];
+    const bulk = settingsOf(server, { bulk: 'always' });
+    const read = (more: Parameters<typeof readAll>[1] = {}, between?: Parameters<typeof readAll>[2]) =>
+      readAll(bulk, { mode: 'full', ...more }, between);
+    const first = await read({}, ({ cursor }) => void cursors.push(structuredClone(cursor) as never));
+    expect(first.emails.length).toBe(700);
+    expect(server.jobs.size).toBe(0);
+    return { server, cursors, read };
+  }
+
+  it('that was deleted just before the reading was killed, is not missed', async () => {
+    const { cursors, read } = await readByJob();
+    const cursor = cursors.findLast(({ job }) => job?.isRead)!;
+    expect((await read({ cursor, isContinued: true })).emails).toEqual([]);
+  });
+
+  it.each([
+    ['of another api_version', 409, 'API_ERROR'],
+    ['with a locator that is lost', 400, 'INVALID_QUERY_LOCATOR'],
+    ['that gives other fields', 0, ''],
+  ] as const)('%s is left for a new one, and not left behind', async (_, status, code) => {
+    const { server, read } = await readByJob();
+    const isResult = ({ path }: { path: string }) => path.endsWith('/results');
+    if (status > 0) server.next(isResult, salesforceAnswers.refusal(status, code, 'zq'));
+    else server.next(isResult, (_request, response) => void response.end('"Id"|"Other"\n'));
+    expect(await refusalOf(read())).toMatchObject({ status: 'source_changed' });
+    expect(server.jobs.size).toBe(0);
+  });
+
+  it('whose columns have another order gives the same records', async () => {
+    const { server, read } = await readByJob();
+    const csv = (mark: string) =>
+      [
+        ['Email', 'Id'],
+        ['a@example.com', '0035f0000000001AAA'],
+      ].map((row) => row.map((value) => `"${value}"`).join(mark));
+    server.next(
+      ({ path }) => path.endsWith('/results'),
+      (_, response) => {
+        const mark = { PIPE: '|', SEMICOLON: ';', TAB: '\t' }[[...server.jobs.values()][0]!.columnDelimiter as 'TAB'];
+        response.writeHead(200, { 'content-type': 'text/csv' }).end(csv(mark).join('\n'));
+      },
+    );
+    expect((await read()).records).toEqual([{ Id: '0035f0000000001AAA', Email: 'a@example.com' }]);
+  });
+
+  it("is deleted also once the share of the org's calls is used", async () => {
+    const server = await salesforceServer();
+    server.putMany('Contact', contacts(3), START);
+    server.next(
+      ({ path }) => {
+        if (path.endsWith('/results')) server.limits.usedElsewhere = 90_000;
+        return false;
+      },
+      () => undefined,
+    );
+    expect((await readAll(settingsOf(server, { bulk: 'always' }), { mode: 'full' })).emails.length).toBe(3);
+    expect(server.jobs.size).toBe(0);
+  });
+});
+
+it('an object whose records Salesforce does not count is read by pages', async () => {
+  const server = await salesforceServer();
+  server.putMany('Contact', contacts(3), START);
+  server.next(({ path }) => path.endsWith('/query'), salesforceAnswers.refusal(400, 'MALFORMED_QUERY', 'zq'));
+  expect((await readAll(settingsOf(server), { mode: 'full' })).emails.length).toBe(3);
 });
