@@ -22,7 +22,7 @@ export type Delivery = {
   oddCursors?: number;
 };
 
-/** What to send of a batch; `stored`: its JSON, which lacks the cursor; `known`: the records known before. */
+/** A batch whose records are decided; `stored`: its JSON, which lacks the cursor; `known`: the records known before. */
 export type Decided = {
   delivery: Omit<Delivery, 'position'>;
   stored: string;

@@ -216,7 +216,7 @@ type RecordedOutcomes = {
   outcomes: readonly RecordOutcome[];
   /** Keys that are stored already; null if they were not looked up. */
   known: { has(key: string): boolean } | null;
-  /** What is stored of records already, by key: they were stored before they were sent. */
+  /** Notes of records that were stored before they were sent, by key. */
   stored?: ReadonlyMap<string, HandledRecord> | undefined;
 };
 

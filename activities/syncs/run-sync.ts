@@ -251,8 +251,8 @@ const MAX_BYTES = 2 * BATCH_BYTES;
 
 /**
  * Joins small batches, so that they are written together. A batch that reports new fields begins the next one. What was
- * read before the source fails, or has to be waited for, is written before: reading it again would cost more calls. What
- * comes again all the same, as the cursor stayed, is not. `begun`: the cursor from which the source is read.
+ * read before the source fails, or has to be waited for, is written before: reading it again would cost more calls.
+ * If the cursor stayed, it comes again all the same, and is not. `begun`: the cursor from which the source is read.
  */
 async function* joinBatches(
   batches: AsyncIterable<Batch>,

@@ -257,7 +257,8 @@ function sayInVain(fields: readonly string[], { fields: there }: Stream): string
 }
 
 /**
- * Refuses if the destination lacks a mapped field or takes no values for it, or finds no records by the key. Checks nothing if it declares no streams.
+ * Refuses if the destination lacks a mapped field or takes no values for it, or finds no records by the key. Checks
+ * nothing if it declares no streams.
  */
 async function checkDestination(
   { destination, mapping }: Sync,

@@ -2,8 +2,8 @@
 import { TooLargeAnswer } from './json-requests.ts';
 
 /**
- * Yields pages from `start` on (null: none), of at most `most` records. `read` returns a page with the place `after` it,
- * null behind the last. A page that is too large is read anew as smaller ones, and so are those after it.
+ * Yields pages from `start` on (null: none), of at most `most` records. `read` returns a page with the place `after`
+ * it, null behind the last. A page that is too large is read anew as smaller ones, and so are those after it.
  */
 export async function* pagesAhead<From, Page extends { after: From | null }>(
   start: From | null,

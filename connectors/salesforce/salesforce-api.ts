@@ -210,7 +210,7 @@ function sourceOf(settings: SalesforceSettings): TokenSource {
   return { credentials: [address, id, clientSecret, username, key, settings.audience], grant };
 }
 
-/** Signs for the JWT bearer flow (help.salesforce.com, "OAuth 2.0 JWT Bearer Flow for Server-to-Server Integration"). */
+/** Signs for the JWT bearer flow (Salesforce's help, "OAuth 2.0 JWT Bearer Flow for Server-to-Server Integration"). */
 async function assertionOf({
   client_id: id,
   username,

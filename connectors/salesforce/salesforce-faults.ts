@@ -39,7 +39,7 @@ export const GONE = ['ENTITY_IS_DELETED', 'INVALID_CROSS_REFERENCE_KEY', 'NOT_FO
 
 const NO_CHOICE = 'INVALID_OR_NULL_FOR_RESTRICTED_PICKLIST';
 
-/** What a code says of a field's value, as the end of a sentence. */
+/** Meanings of codes about a field's value, as the end of a sentence. */
 const OF_VALUES: Record<string, string> = {
   REQUIRED_FIELD_MISSING: 'is empty, and Salesforce requires one',
   STRING_TOO_LONG: 'is longer than Salesforce takes',
@@ -56,7 +56,7 @@ const OF_VALUES: Record<string, string> = {
   FIELD_CUSTOM_VALIDATION_EXCEPTION: 'breaks a validation rule of the org',
 };
 
-/** What a code says of a record if it names no field. */
+/** Meanings of codes about a record whose fault names no field. */
 const OF_RECORDS: Record<string, string> = {
   INVALID_FIELD_FOR_INSERT_UPDATE: 'It sets a field that the user may not set in this record',
   MALFORMED_ID: 'It has an id that is not one of Salesforce',

@@ -8,9 +8,9 @@ import { inOrder } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { codesIn, type Salesforce } from './salesforce-api.ts';
 
-/** The id of a record: 18 characters, the last three of which make it unique without case. */
+/** The id of a record: 15 characters, and three more that make it unique without case. */
 export const ID = 'Id';
-/** Set on records in the recycle bin; those that were merged into others are there, too. */
+/** Set on records in the recycle bin; merged ones are there, too. */
 export const IS_DELETED = 'IsDeleted';
 /** Times that tell a change, the best first: the first also moves by changes of the system. */
 const TIMES = ['SystemModstamp', 'LastModifiedDate', 'CreatedDate'];
@@ -61,7 +61,7 @@ const Listed = z.object({
 const DESCRIBED_BYTES = 32 * 1024 * 1024;
 const IN_FLIGHT = 8;
 
-/** Kinds of fields that no query of both ways can read: parts of compounds are fields of their own; base64 is a file. */
+/** Kinds of fields that not both ways can read: parts of compounds are fields of their own, base64 is a file. */
 const UNREAD = new Set(['address', 'location', 'base64', 'complexvalue']);
 
 export const isRead = ({ type }: DescribedField): boolean => !UNREAD.has(type);

@@ -26,7 +26,7 @@ import { KeptValues } from '../core/kept-values.ts';
 import { CallWindow } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
 
-/** The credentials, of which a connection has one kind. */
+/** The kinds of credentials; a connection has one. */
 const KINDS = [['client_id', 'client_secret'], ['access_token'], ['email', 'api_token']] as const;
 type Credentials = { [name in (typeof KINDS)[number][number]]?: string | undefined };
 const chosenKinds = (given: Credentials) => KINDS.filter((kind) => kind.some((name) => given[name] !== undefined));

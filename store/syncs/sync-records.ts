@@ -249,7 +249,7 @@ export type Reading = {
   syncId: number;
   runId: number;
   mode: 'full' | 'incremental';
-  /** True: unidentified records failed. Leaves out records that may be among them: their only source key is not known. */
+  /** True: unidentified records failed. Leaves out those that may be among them: not all their source keys are known. */
   isCertain: boolean;
 };
 

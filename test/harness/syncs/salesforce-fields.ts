@@ -1,4 +1,4 @@
-/** Fields of Salesforce's objects: the standard ones, how `describe` shows them, and how values stand in JSON and CSV. */
+/** Fields of Salesforce's objects: the standard ones, as `describe` shows them, and their values in JSON and CSV. */
 
 /** Numbers may be text, which answers repeat digit by digit. */
 export type Value = string | number | boolean | null;

@@ -1,4 +1,4 @@
-/** Salesforce's objects in memory: fields, rights, records, and when a change shows. Every change makes a new version. */
+/** Salesforce's objects in memory: fields, rights, records, and when a change shows. A change makes a new version. */
 import { DAY_MS } from '../../../domain/time/durations.ts';
 import {
   isCompound,

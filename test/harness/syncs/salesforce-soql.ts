@@ -25,8 +25,16 @@ export type Query = {
   to: number;
 };
 
-const TOKEN =
-  /(?<time>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))?)|(?<number>-?\d+(?:\.\d+)?)|(?<word>[a-z_][\w.]*)|'(?<text>(?:[^'\\]|\\.)*)'|(?<sign><=|>=|!=|<>|[=<>(),])/iy;
+const TOKEN = new RegExp(
+  [
+    String.raw`(?<time>\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d))?)`,
+    String.raw`(?<number>-?\d+(?:\.\d+)?)`,
+    String.raw`(?<word>[a-z_][\w.]*)`,
+    String.raw`'(?<text>(?:[^'\\]|\\.)*)'`,
+    '(?<sign><=|>=|!=|<>|[=<>(),])',
+  ].join('|'),
+  'iy',
+);
 
 type Token = { kind: 'time' | 'number' | 'word' | 'text' | 'sign' | 'end'; text: string; at: number };
 
