@@ -1,5 +1,6 @@
 /** Collects items into batches. */
 import { isDeepStrictEqual } from 'node:util';
+import { Refusal } from '../../domain/core/refusal.ts';
 import { BATCH_BYTES, BATCH_ITEMS, type Batch, type Cursor, type Field, type ReadItem } from './contract.ts';
 
 export type Batcher = {
@@ -77,4 +78,19 @@ export function batcher(start: Cursor | null): Batcher {
     },
     rest: () => (items.length > 0 || !isDeepStrictEqual(cursorNow(), given) ? [close()] : []),
   };
+}
+
+/** Yields the batches of `read` and the rest of its items: at its end, and before a refusal, as pages cost calls. */
+export async function* batched(
+  start: Cursor | null,
+  read: (own: Batcher) => AsyncIterable<Batch>,
+): AsyncGenerator<Batch> {
+  const own = batcher(start);
+  try {
+    yield* read(own);
+  } catch (error) {
+    if (error instanceof Refusal) yield* own.rest();
+    throw error;
+  }
+  yield* own.rest();
 }

@@ -1,7 +1,7 @@
 /** Reads HubSpot: all records of a kind, those that have changed since the last reading, or contacts' companies. */
 import { z } from 'zod';
 import { MINUTE_MS } from '../../domain/time/durations.ts';
-import { batcher } from '../core/batcher.ts';
+import { batched, type Batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, Reading, ReadItem } from '../core/contract.ts';
 import { TooLargeAnswer } from '../core/json-requests.ts';
 import { sayStuckCursor } from '../core/odd-cursors.ts';
@@ -45,12 +45,16 @@ export function readHubspot(
   context: ConnectorContext,
 ): AsyncGenerator<Batch> {
   const hubspot = new Hubspot(settings, context);
-  if (reading.stream === CONTACT_COMPANIES) return readAssociations(hubspot, reading.cursor);
-  return readObjects(hubspot, reading, context);
+  return batched(reading.cursor, (own) =>
+    reading.stream === CONTACT_COMPANIES
+      ? readAssociations(hubspot, own, reading.cursor)
+      : readObjects(hubspot, own, reading, context),
+  );
 }
 
 async function* readObjects(
   hubspot: Hubspot,
+  own: Batcher,
   { stream, mode, cursor, isContinued, fields }: Reading,
   { log }: ConnectorContext,
 ): AsyncGenerator<Batch> {
@@ -61,7 +65,9 @@ async function* readObjects(
   const asked = fields && new Set([...fields, ID]);
   const wanted = asked ? properties.filter(({ name }) => asked.has(name)) : properties;
   const some = { kind, properties: wanted };
-  yield* mode === 'full' ? listAll(hubspot, some, cursor) : readChanges(hubspot, some, properties, { cursor, log });
+  yield* mode === 'full'
+    ? listAll(hubspot, own, some, cursor)
+    : readChanges(hubspot, own, some, properties, { cursor, log });
 }
 
 type Some = { kind: Kind; properties: readonly Property[] };
@@ -69,15 +75,18 @@ type Some = { kind: Kind; properties: readonly Property[] };
 /** The id after which a listing goes on; empty at its begin, null at its end. */
 const ListPosition = z.object({ after: z.string().nullable() }).catch({ after: '' });
 
-async function* listAll(hubspot: Hubspot, { kind, properties }: Some, cursor: Cursor | null): AsyncGenerator<Batch> {
-  const { addAll, passed, rest, setFields } = batcher(cursor);
+async function* listAll(
+  hubspot: Hubspot,
+  { addAll, passed, setFields }: Batcher,
+  { kind, properties }: Some,
+  cursor: Cursor | null,
+): AsyncGenerator<Batch> {
   const toItem = itemReader(properties);
   yield* setFields(fieldsOf(properties));
   for await (const { records, after } of listed(hubspot, kind, properties, ListPosition.parse(cursor))) {
     yield* addAll(records.map(toItem));
     passed({ after });
   }
-  yield* rest();
 }
 
 /**
@@ -100,12 +109,12 @@ const CLOCK_MS = 1_000;
  */
 async function* readChanges(
   hubspot: Hubspot,
+  { addAll, passed, setFields }: Batcher,
   { kind, properties }: Some,
   known: readonly Property[],
   { cursor, log }: Pick<Reading, 'cursor'> & Pick<ConnectorContext, 'log'>,
 ): AsyncGenerator<Batch> {
   const { archived: isArchiveRead, lookback_minutes: minutes } = hubspot.settings;
-  const { addAll, passed, rest, setFields } = batcher(cursor);
   const toItem = itemReader(properties);
   const names = properties.map(({ name }) => name);
   if (!names.includes(MERGED) && known.some(({ name }) => name === MERGED)) names.push(MERGED);
@@ -143,7 +152,6 @@ async function* readChanges(
   }
   const from = Math.max(0, window.to - CLOCK_MS - minutes * MINUTE_MS);
   passed({ from, to: null, last: '0', archived: null } satisfies ChangePosition);
-  yield* rest();
 }
 
 const mergedInto = ({ properties: { [MERGED]: ids } }: HubspotRecord): string[] =>
@@ -257,8 +265,11 @@ const Associated = z.object({
 const PRIMARY = 'Primary';
 
 /** Reads which companies contacts belong to: all of them each time, since nothing tells a change of an association. */
-async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): AsyncGenerator<Batch> {
-  const { addAll, passed, rest } = batcher(cursor);
+async function* readAssociations(
+  hubspot: Hubspot,
+  { addAll, passed }: Batcher,
+  cursor: Cursor | null,
+): AsyncGenerator<Batch> {
   const contacts = { name: 'contacts', path: 'contacts' };
   const ids = [{ name: ID, type: 'number' }];
   for await (const { records, after } of listed(hubspot, contacts, ids, ListPosition.parse(cursor))) {
@@ -278,7 +289,6 @@ async function* readAssociations(hubspot: Hubspot, cursor: Cursor | null): Async
     yield* addAll(found);
     passed({ after });
   }
-  yield* rest();
 }
 
 /** Yields the companies of contacts: as many pages of each as it has, and fewer contacts a call if they have many. */

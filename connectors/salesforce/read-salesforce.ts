@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { type Batcher, batcher } from '../core/batcher.ts';
+import { batched, type Batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, ReadItem, Reading, SourceRecord } from '../core/contract.ts';
 import { isAhead, sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
 import { pagesAhead } from '../core/pages-ahead.ts';
@@ -80,7 +80,7 @@ export async function* readSalesforce(
   const shape = await shapeOf(salesforce, reading);
   if (reading.isContinued !== true) sayShape(shape, reading, context);
   const start = await startOf(salesforce, position, shape, reading, context);
-  yield* new ObjectReading(salesforce, reading, context, shape, start).read();
+  yield* batched(reading.cursor, (own) => new ObjectReading(salesforce, reading, context, shape, start, own).read());
 }
 
 /** Ends the Bulk job that a reading has left behind. */
@@ -225,11 +225,18 @@ class ObjectReading {
   #read = 0;
   #total: number | undefined;
 
-  constructor(salesforce: Salesforce, reading: Reading, context: ConnectorContext, shape: Shape, start: Position) {
+  constructor(
+    salesforce: Salesforce,
+    reading: Reading,
+    context: ConnectorContext,
+    shape: Shape,
+    start: Position,
+    own: Batcher,
+  ) {
     this.#salesforce = salesforce;
     this.#reading = reading;
     this.#context = context;
-    this.#batcher = batcher(reading.cursor);
+    this.#batcher = own;
     this.#at = start;
     this.#shape = shape;
   }
@@ -246,7 +253,6 @@ class ObjectReading {
     // A record that changes during the reading may have been read before.
     at.newestMs = Math.min(at.newestMs ?? at.begunMs, at.begunMs);
     this.#passed();
-    yield* this.#batcher.rest();
     if (this.#odd > 0) this.#context.log(sayOddCursors(this.#odd, this.#shape.time!));
   }
 

@@ -249,7 +249,7 @@ export type Reading = {
   syncId: number;
   runId: number;
   mode: 'full' | 'incremental';
-  /** True: unidentified records failed. Leaves out those that may be among them: not all their source keys are known. */
+  /** True: unidentified records failed. Leaves out those that may be among them, with a source key that is unknown. */
   isCertain: boolean;
 };
 

@@ -16,7 +16,7 @@ type Member = {
 };
 
 /** From this length on a text gets an area. */
-const LONG_TEXT = 2_000;
+const LONG_TEXT = 4_096;
 
 /** Returns the members of a schema of an object, required ones first. */
 function membersOf(schema: Record<string, unknown>): Member[] {

@@ -517,6 +517,21 @@ describe('answers that are none', () => {
     expect(seen).toEqual([undefined]);
   });
 
+  it('pages before a refusal are kept', async () => {
+    const server = await hubspotServer({ limits: LIMITS });
+    server.putMany('contacts', contacts(250));
+    let pages = 0;
+    server.next(
+      (call) => isList(call) && ++pages > 1,
+      (_, response) => response.writeHead(400).end(),
+      Infinity,
+    );
+    const kept: number[] = [];
+    const read = readAll(settingsOf(server), { mode: 'full' }, ({ items }) => void kept.push(items.length));
+    expect(await refusalOf(read)).toMatchObject({ status: 'source_refused' });
+    expect(kept).toEqual([100]);
+  });
+
   it('a private address is refused', async () => {
     const address = 'http://169.254.169.254';
     const settings = hubspot.settings.parse({ access_token: 'x', address });
