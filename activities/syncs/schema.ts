@@ -188,14 +188,14 @@ async function defineAttributes(
   return made;
 }
 
-/** Returns the message of a refused check, as a further sentence; empty if it was not refused. */
+/** Returns the message of a refused check; empty if it was not refused. */
 async function faultOf(checking: Promise<void>): Promise<string> {
   try {
     await checking;
     return '';
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return `. ${error.message}`;
+    return error.message;
   }
 }
 
@@ -215,13 +215,10 @@ async function streamsFor<S extends Stream[] | null>(
 function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination', why = ''): Stream {
   const found = streams.find((stream) => stream.name === name);
   if (found) return found;
-  throw sourceRefusal(
-    'source_refused',
-    `The ${side} has no stream ${name}${nearest(
-      name,
-      streams.map((stream) => stream.name),
-    )}${why}`,
-  );
+  const names = streams.map((stream) => stream.name);
+  const message = `The ${side} has no stream ${name}${nearest(name, names)}`;
+  if (why === '') throw sourceRefusal('source_refused', message);
+  throw sourceRefusal('source_refused', `${message}${message.endsWith('?') ? '' : '.'} ${why}`);
 }
 
 /**

@@ -15,7 +15,7 @@ export const hubspotSettings = z
       .optional()
       .describe('The refresh token that an installation of the OAuth app gave'),
     lookback_minutes: harmless(wholeNumber('lookback_minutes', 0, 10_080).default(60)).describe(
-      'How far an incremental reading goes back before the end of the last one: search finds changes late',
+      'How far an incremental reading goes back before the beginning of the last one: search finds changes late',
     ),
     archived: harmless(z.boolean({ error: 'archived must be true or false' }).default(false)).describe(
       'Whether archived records come as deletions; each incremental run then lists all archived records',
