@@ -211,8 +211,8 @@ const others = {
   removes: bodyFlag
     .optional()
     .describe(
-      'Remove records that the source no longer has; by default false. For incremental only with a source that reports ' +
-        'deletions (singer, airbyte, hubspot, salesforce, zendesk)',
+      'Remove records that the source no longer has; by default false. For incremental only with a source that ' +
+        'reports deletions (singer, airbyte, hubspot, salesforce, zendesk)',
     ),
   removal_limit: bodyInteger({ min: 0, max: 100 })
     .optional()
