@@ -35,7 +35,7 @@ import { storable } from './stored-size.ts';
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { connector, settings } = ends.source;
   const { stream: asked } = job.sync;
-  const streams = await streamsFor(asked, (only) => connector.source!.discover(settings, scope.context, only));
+  const streams = await connector.source!.discover(settings, scope.context, asked);
   const why = streams.some(({ name }) => name === asked)
     ? ''
     : await faultOf(connector.source!.check(settings, scope.context)); // such as a right that is missing for it
@@ -199,15 +199,6 @@ async function faultOf(checking: Promise<void>): Promise<string> {
   }
 }
 
-/** Returns the streams that are listed for this one; all of them, by which it can be corrected, if it is not there. */
-async function streamsFor<S extends Stream[] | null>(
-  stream: string,
-  discover: (only?: string) => Promise<S>,
-): Promise<S> {
-  const found = await discover(stream);
-  return found === null || found.some(({ name }) => name === stream) ? found : discover();
-}
-
 /**
  * Returns the stream of that name. Refuses an unknown name, and suggests the nearest; `side` is for the message, which
  * ends with `why`.
@@ -263,9 +254,7 @@ async function checkDestination(
   context: ConnectorContext,
 ): Promise<void> {
   if (!open || 'sorId' in destination) return;
-  const streams = await streamsFor(destination.stream, (only) =>
-    open.connector.destination!.discover(open.settings, context, only),
-  );
+  const streams = await open.connector.destination!.discover(open.settings, context, destination.stream);
   if (streams === null) return;
   const { name, fields, keys } = streamNamed(streams, destination.stream, 'destination');
   const names = fields.map((field) => field.name);

@@ -120,7 +120,7 @@ export type Source<Settings> = {
   reportsDeletions?: true;
   /** Reaches the source with these settings, as `read` will. */
   check(settings: Settings, context: ConnectorContext): Promise<void>;
-  /** Returns the streams; `only`: others than this one are not needed. */
+  /** Returns the streams; `only`: this one is needed, and if it is not there, the names of all. */
   discover(settings: Settings, context: ConnectorContext, only?: string): Promise<Stream[]>;
   /** Ends without an error only when everything was read. */
   read(settings: Settings, reading: Reading, context: ConnectorContext): AsyncIterable<Batch>;

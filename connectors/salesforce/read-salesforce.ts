@@ -101,9 +101,11 @@ async function shapeOf(salesforce: Salesforce, { stream, mode, cursorField, fiel
   const object = await describe(salesforce, stream);
   const readable = object.fields.filter(isRead);
   const time = mode === 'full' ? null : (cursorField ?? timeOf(readable) ?? null);
-  const isOrdered = readable.some(({ name, filterable, sortable }) => name === time && filterable && sortable);
+  const isOrdered = readable.some(
+    ({ name, type, filterable, sortable }) => name === time && type === 'datetime' && filterable && sortable,
+  );
   if (mode === 'incremental' && !isOrdered) {
-    const message = `cursor_field: ${stream} has no field ${time ?? 'that tells a change'} by which it can be filtered and ordered`;
+    const message = `cursor_field: ${stream} has no time ${time ?? 'of a change'} by which it can be filtered and ordered`;
     throw sourceRefusal('source_refused', message);
   }
   const asked = fields && new Set([...fields, ID, time]);

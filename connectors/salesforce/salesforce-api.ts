@@ -238,7 +238,7 @@ function checkInstance({ address }: SalesforceSettings, { instance_url: instance
   );
 }
 
-/** Refuses credentials that don't work, and an api_version that the org lacks. */
+/** Refuses an api_version that the org lacks. */
 export async function checkVersion(salesforce: Salesforce): Promise<void> {
   const { api_version: asked } = salesforce.settings;
   const found = await salesforce.read(Versions, { path: '/services/data' });

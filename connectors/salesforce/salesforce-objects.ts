@@ -6,7 +6,7 @@ import { numberText } from '../../domain/json/exact-json.ts';
 import type { Field, Json, SourceRecord, Stream } from '../core/contract.ts';
 import { inOrder } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import { codesIn, type Salesforce } from './salesforce-api.ts';
+import { checkVersion, codesIn, type Salesforce } from './salesforce-api.ts';
 
 /** The id of a record: 15 characters, and three more that make it unique without case. */
 export const ID = 'Id';
@@ -82,21 +82,30 @@ export async function describe(salesforce: Salesforce, stream: string): Promise<
   }
 }
 
+const listed = async (salesforce: Salesforce) =>
+  (await salesforce.read(Listed, { path: '/sobjects', mostBytes: DESCRIBED_BYTES })).sobjects;
+
+/** Refuses credentials that don't work or may not use the API, and an api_version that the org lacks. */
+export async function checkAccess(salesforce: Salesforce): Promise<void> {
+  await checkVersion(salesforce);
+  await listed(salesforce); // versions are for everybody
+}
+
 /**
- * Lists streams. Each costs a call, so what belongs to other objects is left out: histories, shares, feeds. `only`:
- * the one stream that is asked for; `isWriting`: only those that the user may write to.
+ * Lists streams. Each costs a call, so what belongs to other objects is left out: histories, shares, feeds. `only`: the
+ * one stream that is asked for; if it is not there, the names of all. `isWriting`: those that the user may write to.
  */
 export async function listStreams(
   salesforce: Salesforce,
   signal: AbortSignal,
   { only, isWriting = false }: { only?: string | undefined; isWriting?: boolean } = {},
 ): Promise<Stream[]> {
-  const { sobjects } = await salesforce.read(Listed, { path: '/sobjects', mostBytes: DESCRIBED_BYTES });
-  const isWanted = (found: (typeof sobjects)[number]) =>
-    found.queryable &&
-    (!isWriting || isSet(found)) &&
-    (only === undefined ? !found.deprecatedAndHidden && !found.associateEntityType : found.name === only);
-  const names = sobjects.filter(isWanted).map(({ name }) => name);
+  const objects = (await listed(salesforce)).filter((found) => found.queryable && (!isWriting || isSet(found)));
+  const main = objects.filter(({ deprecatedAndHidden, associateEntityType: other }) => !deprecatedAndHidden && !other);
+  const wanted = only === undefined ? main : objects.filter(({ name }) => name === only);
+  if (only !== undefined && wanted.length === 0)
+    return main.map(({ name }) => ({ name, fields: [], key: [ID], incremental: { fields: [] } }));
+  const names = wanted.map(({ name }) => name);
   const streams: Stream[] = [];
   for await (const found of inOrder(names, IN_FLIGHT, (name) => describe(salesforce, name), signal))
     streams.push(streamOf(found, isWriting));

@@ -1,13 +1,13 @@
 /** Connector that reads from and writes to Salesforce: the objects that its user may see. */
 import { connector, type ConnectorContext } from '../core/contract.ts';
-import { checkVersion, Salesforce } from './salesforce-api.ts';
-import { listStreams } from './salesforce-objects.ts';
+import { Salesforce } from './salesforce-api.ts';
+import { checkAccess, listStreams } from './salesforce-objects.ts';
 import { salesforceSettings, type SalesforceSettings } from './salesforce-settings.ts';
 import { readSalesforce, releaseSalesforce } from './read-salesforce.ts';
 import { writeSalesforce } from './write-salesforce.ts';
 
 const check = (settings: SalesforceSettings, context: ConnectorContext) =>
-  checkVersion(new Salesforce(settings, context));
+  checkAccess(new Salesforce(settings, context));
 const discover = (settings: SalesforceSettings, context: ConnectorContext, only?: string) =>
   listStreams(new Salesforce(settings, context), context.signal, { only });
 

@@ -389,11 +389,28 @@ describe('wrong settings are named, with what would be right', () => {
     server.field('Contact', { name: 'Seen__c', type: 'datetime', sortable: false });
     const none = await refusalOf(readAll(settingsOf(server), { stream: 'Boat__c' }));
     expect(none).toMatchObject({ status: 'source_refused', message: /^stream: .* has no object of this name/ });
-    const wrong = await refusalOf(readAll(settingsOf(server), { cursorField: 'Seen__c' }));
-    expect(wrong).toMatchObject({
-      status: 'source_refused',
-      message: /^cursor_field: Contact has no field Seen__c by/,
-    });
+    for (const cursorField of ['Seen__c', 'LastName']) {
+      const wrong = await refusalOf(readAll(settingsOf(server), { cursorField }));
+      const message = expect.stringMatching(`^cursor_field: Contact has no time ${cursorField} by`) as string;
+      expect(wrong).toMatchObject({ status: 'source_refused', message });
+    }
+  });
+
+  it('a stream that is not there, by the names of all in one call', async () => {
+    const server = await salesforceServer();
+    const context = testContext(AbortSignal.timeout(HANGS_MS));
+    const { discover } = salesforce.source!;
+    expect((await discover(settingsOf(server), context, 'Contact')).map(({ name }) => name)).toEqual(['Contact']);
+    const before = server.calls.length;
+    const streams = await discover(settingsOf(server), context, 'Contacts');
+    expect(streams.map(({ name }) => name)).toContain('Contact');
+    expect(server.calls.length - before).toBe(1);
+  });
+
+  it('a user who may not use the API', async () => {
+    const server = await salesforceServer();
+    server.next(({ path }) => path.endsWith('/sobjects'), salesforceAnswers.refusal(403, 'API_DISABLED_FOR_ORG', 'zq'));
+    expect(await checked(settingsOf(server))).toMatchObject({ message: /has no access to the API/ });
   });
 
   it.each([
