@@ -63,13 +63,32 @@ export function secretRedactor(values: unknown[]): Redact {
   return (text) => withoutData(text.replace(secrets, '***'));
 }
 
-const RECORD = /(?:\{|\[(?=\s*[{["'\]])).*/s;
-/** Begins at a word's start: otherwise each character of a long word would be tried, in a line of up to 4 MiB. */
-const MAIL_ADDRESS = /(?<![^\s@"'<>(])[^\s@"'<>(]+@[^\s@"'<>)]+/g;
+const RECORD = /\{|\[(?=\s*[{["'\]])/;
 
 /** Removes quoted data: programs quote what they could not read. */
 function withoutData(text: string): string {
-  return text.replace(RECORD, '…').replace(MAIL_ADDRESS, '***');
+  const at = text.search(RECORD);
+  return withoutAddresses(at === -1 ? text : `${text.slice(0, at)}…`);
+}
+
+/** Characters that end a mail address on its left and on its right. */
+const LEFT_OF_ADDRESS = /[\s@"'<>(]/;
+const RIGHT_OF_ADDRESS = /[\s@"'<>)]/;
+
+/** Removes mail addresses. An expression over a word of a line of up to 4 MiB can exceed its engine's stack. */
+function withoutAddresses(text: string): string {
+  let kept = '';
+  let done = 0;
+  for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
+    let from = at;
+    while (from > done && !LEFT_OF_ADDRESS.test(text[from - 1]!)) from -= 1;
+    let to = at + 1;
+    while (to < text.length && !RIGHT_OF_ADDRESS.test(text[to]!)) to += 1;
+    if (from === at || to === at + 1) continue;
+    kept += `${text.slice(done, from)}***`;
+    done = to;
+  }
+  return kept + text.slice(done);
 }
 
 /** Parts of names of settings that hold secrets. */
