@@ -46,6 +46,13 @@ export async function unredirected(
   throw sourceRefusal('source_refused', message);
 }
 
+/** Returns the body and the headers of a request in JSON with an access token; without a body if there is none. */
+export function jsonWithToken(token: string, body: unknown): { body?: string; headers: Record<string, string> } {
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'application/json' };
+  if (body === undefined) return { headers };
+  return { body: JSON.stringify(body), headers: { ...headers, 'Content-Type': 'application/json' } };
+}
+
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Refuses JSON that is too large; a caller that asks for pages may ask for smaller ones. */

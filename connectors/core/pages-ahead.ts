@@ -1,5 +1,11 @@
 /** Reads an API page after page, each while the one before it is worked on. */
+import type { Refusal } from '../../domain/core/refusal.ts';
 import { TooLargeAnswer } from './json-requests.ts';
+import { sourceRefusal } from './source-refusal.ts';
+
+/** Refuses a page that does not lead on: reading from it would skip records, or never end. */
+export const stuckPage = (host: string): Refusal =>
+  sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
 
 /**
  * Yields pages from `start` on (null: none), of at most `most` records. `read` returns a page with the place `after`

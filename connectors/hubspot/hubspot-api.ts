@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { refuseRotation, requestToken, sendWithToken, type TokenSource } from '../core/access-token.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
-import { answerAs, errorJson, unredirected } from '../core/json-requests.ts';
+import { answerAs, errorJson, jsonWithToken, unredirected } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
 import { CallWindow, keepToShare, Pace, type Quota, quotaWait } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
@@ -160,12 +160,7 @@ export class Hubspot {
       await this.#account.turn(call, this.host, share, signal);
       return fetch.request(url.href, {
         method,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        headers: {
-          Authorization: `Bearer ${token}`,
-          Accept: 'application/json',
-          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        },
+        ...jsonWithToken(token, body),
         signal,
         advice,
         onSending,

@@ -1,9 +1,9 @@
 /** Kinds of HubSpot objects, their properties, and the values of these as fields of records. */
 import { z } from 'zod';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
-import { isKeptByDouble } from '../../domain/text/number-value.ts';
 import type { ConnectorContext, Field, Json, SourceRecord, Stream } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
+import { typedText } from '../core/typed-text.ts';
 import { type Hubspot, scopesIn, VERSION } from './hubspot-api.ts';
 
 /** The id of a record, a property of every kind of object. */
@@ -200,21 +200,14 @@ export function recordReader(properties: readonly Property[]): (record: HubspotR
 /** A value that does not have the form of its type stays the text that it is. */
 function valueOf(type: FieldType, value: string): Json {
   switch (type) {
-    case 'number':
-      return NUMBER.test(value) && isKeptByDouble(value) ? Number(value) : value;
-    case 'boolean':
-      return value === 'true' || (value === 'false' ? false : value);
-    case 'array':
-      return value.split(';').filter((choice) => choice !== '');
     case 'date':
       return EPOCH.test(value) ? new Date(Number(value)).toISOString().slice(0, 10) : value;
     case 'datetime':
       return EPOCH.test(value) ? new Date(Number(value)).toISOString() : value;
     default:
-      return value;
+      return typedText(type, value);
   }
 }
 
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /** Milliseconds since 1970, as older properties have them. */
 const EPOCH = /^-?\d{1,15}$/;

@@ -5,8 +5,7 @@ import { batched, type Batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, Reading, ReadItem } from '../core/contract.ts';
 import { TooLargeAnswer } from '../core/json-requests.ts';
 import { sayStuckCursor } from '../core/odd-cursors.ts';
-import { pagesAhead } from '../core/pages-ahead.ts';
-import { sourceRefusal } from '../core/source-refusal.ts';
+import { pagesAhead, stuckPage } from '../core/pages-ahead.ts';
 import { Hubspot, VERSION } from './hubspot-api.ts';
 import { checkWhole, Fault } from './hubspot-faults.ts';
 import {
@@ -185,7 +184,7 @@ function listed(
     };
     const { results, paging } = await hubspot.read(Page, { path: objectsPath(kind), query });
     const after = paging?.next?.after ?? null;
-    if (after === from) throw stuck(hubspot);
+    if (after === from) throw stuckPage(hubspot.host);
     return { records: results, after };
   };
   return pagesAhead(after, LISTED, async (from, limit) => {
@@ -236,14 +235,10 @@ function searched(
     });
     const ids = [behind, ...results.map(({ id }) => id)];
     const isOnward = ids.every((id, n) => n === 0 || Number(id) > Number(ids[n - 1]));
-    if (!isOnward || (paging?.next && results.length === 0)) throw stuck(hubspot);
+    if (!isOnward || (paging?.next && results.length === 0)) throw stuckPage(hubspot.host);
     return { records: results, after: paging?.next ? ids.at(-1)! : null, total: total ?? 0 };
   });
 }
-
-/** A page that does not lead on: reading from it would skip records, or never end. */
-const stuck = ({ host }: Hubspot) =>
-  sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
 
 const Associated = z.object({
   results: z.array(

@@ -6,7 +6,7 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { batched, type Batcher } from '../core/batcher.ts';
 import type { Batch, ConnectorContext, Cursor, ReadItem, Reading, SourceRecord } from '../core/contract.ts';
 import { isAhead, sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
-import { pagesAhead } from '../core/pages-ahead.ts';
+import { pagesAhead, stuckPage } from '../core/pages-ahead.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import {
   abandonJob,
@@ -354,8 +354,7 @@ class ObjectReading {
     if (!url) return null;
     const next = pathOf(this.#salesforce, url);
     if (last && next !== path) return { path: next, last: this.#placeOf(last) };
-    const message = `${this.#salesforce.host} answered with a page that does not lead to the next one`;
-    throw sourceRefusal('source_unavailable', message);
+    throw stuckPage(this.#salesforce.host);
   }
 
   async *#readJob(job: QueryJob): AsyncGenerator<Batch> {

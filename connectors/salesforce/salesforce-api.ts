@@ -8,7 +8,7 @@ import { HOUR_MS } from '../../domain/time/durations.ts';
 import { type Grant, type Granted, sendWithToken, type TokenSource } from '../core/access-token.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
-import { answerAs, errorJson, unredirected } from '../core/json-requests.ts';
+import { answerAs, errorJson, jsonWithToken, unredirected } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
 import { keepToShare, type Quota, quotaWait } from '../core/pace.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
@@ -90,15 +90,11 @@ export class Salesforce {
     if (query) url.search = `${new URLSearchParams(query)}`;
     const answer = await sendWithToken('salesforce', this.#source, EXPIRY, this.#context, async (token) => {
       if (call.isPastShare !== true) this.#keepToShare();
+      const sent = jsonWithToken(token, body);
       return this.#context.fetch.request(url.href, {
+        ...sent,
         method,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        headers: {
-          Authorization: `Bearer ${token}`,
-          Accept: 'application/json',
-          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-          ...headers,
-        },
+        headers: { ...sent.headers, ...headers },
         signal,
         isStream: call.isStream,
         advice: 'check the address, and the credentials',

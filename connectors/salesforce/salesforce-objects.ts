@@ -1,11 +1,11 @@
 /** Objects of an org, their fields, and the values of these as fields of records. */
 import { z } from 'zod';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
-import { isKeptByDouble } from '../../domain/text/number-value.ts';
 import { numberText } from '../../domain/json/exact-json.ts';
 import type { Field, Json, SourceRecord, Stream } from '../core/contract.ts';
 import { inOrder } from '../core/pace.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
+import { typedText } from '../core/typed-text.ts';
 import { checkVersion, codesIn, type Salesforce } from './salesforce-api.ts';
 
 /** The id of a record: 15 characters, and three more that make it unique without case. */
@@ -157,7 +157,6 @@ const TYPES: Record<string, FieldType> = {
 
 export const typeOf = ({ type }: DescribedField): FieldType => TYPES[type] ?? 'string';
 
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /** Times as Salesforce writes them: 2026-01-31T12:00:00.000+0000. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)$/;
 
@@ -165,19 +164,8 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)$/;
 export function valueOf(type: FieldType, value: Json): Json {
   if (value === null || value === '') return null;
   if (typeof value !== 'string') return type === 'string' && typeof value === 'number' ? `${value}` : value;
-  switch (type) {
-    case 'integer':
-    case 'number':
-      return NUMBER.test(value) && isKeptByDouble(value) ? Number(value) : value;
-    case 'boolean':
-      return value === 'true' || (value === 'false' ? false : value);
-    case 'array':
-      return value.split(';').filter((choice) => choice !== '');
-    case 'datetime':
-      return TIME.test(value) ? new Date(value).toISOString() : value;
-    default:
-      return value;
-  }
+  if (type === 'datetime') return TIME.test(value) ? new Date(value).toISOString() : value;
+  return typedText(type, value);
 }
 
 /** A record in an answer, by the names of its fields: of JSON with the digits of its numbers, or of CSV with texts. */

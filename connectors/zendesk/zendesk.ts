@@ -1,6 +1,5 @@
 /** Connector that reads users from Zendesk by its cursor-based export, in which deleted users come as deletions. */
 import { z } from 'zod';
-import type { Refusal } from '../../domain/core/refusal.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { HOUR_MS, MINUTE_MS } from '../../domain/time/durations.ts';
 import { sendWithToken, type TokenSource } from '../core/access-token.ts';
@@ -24,6 +23,7 @@ import { malformed, recordItem } from '../core/json-record.ts';
 import { answerAs, TooLargeAnswer } from '../core/json-requests.ts';
 import { KeptValues } from '../core/kept-values.ts';
 import { CallWindow } from '../core/pace.ts';
+import { stuckPage } from '../core/pages-ahead.ts';
 import { refusalOfAnswer, sourceRefusal } from '../core/source-refusal.ts';
 
 /** The kinds of credentials; a connection has one. */
@@ -125,7 +125,7 @@ async function discover(settings: Settings, context: ConnectorContext): Promise<
     }
     const next = meta.after_cursor ?? after;
     isLast = !meta.has_more;
-    if (!isLast && next === after) throw stuck(settings);
+    if (!isLast && next === after) throw stuckPage(new URL(settings.address).host);
     after = next;
   }
   return [{ name: 'users', key: ['id'], incremental: 'own', fields }];
@@ -143,18 +143,12 @@ async function* read(
     const page: z.output<typeof Page> = await pageBehind(after, settings, context);
     const next = page.after_cursor ?? after;
     isLast = page.end_of_stream;
-    if (!isLast && next === after) throw stuck(settings);
+    if (!isLast && next === after) throw stuckPage(new URL(settings.address).host);
     yield* addAll(page.users.map((user) => itemOf(user, wanted)));
     after = next;
     passed({ after });
     yield* rest(); // a page is six seconds of the account's calls: none is read twice
   }
-}
-
-/** A page that does not lead on: reading from it would never end. */
-function stuck({ address }: Settings): Refusal {
-  const { host } = new URL(address);
-  return sourceRefusal('source_unavailable', `${host} answered with a page that does not lead to the next one`);
 }
 
 /** Returns a user as an item with the fields that are wanted (null: all), and its size. */

@@ -21,7 +21,7 @@ export type PlannedFailure = {
   left: number;
 };
 
-/** What a call does to one record: `check` throws why it can't be written. */
+/** A call's work on one record: `check` throws why it can't be written. */
 type Step = { check(): void; write(): Result };
 
 export type Collections = {

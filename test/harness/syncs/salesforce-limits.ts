@@ -6,7 +6,7 @@ import { SalesforceRefusal } from './salesforce-records.ts';
 
 export type ExpiredCode = 'INVALID_SESSION_ID' | 'INVALID_JWT_FORMAT' | 'INVALID_AUTH_HEADER';
 
-/** What a test may change at any time. */
+/** Settings that a test may change at any time. */
 export type SalesforceLimitSettings = {
   /** Longer URLs (path and query) are answered with `urlStatus`. */
   urlBytes: number;
@@ -17,7 +17,7 @@ export type SalesforceLimitSettings = {
   usedElsewhere: number;
   /** After this number of calls an access token has expired. */
   tokenCalls: number;
-  /** What an expired token is called. */
+  /** The error code of an expired token. */
   expiredCode: ExpiredCode;
 };
 
@@ -30,7 +30,7 @@ const DEFAULTS: SalesforceLimitSettings = {
   expiredCode: 'INVALID_SESSION_ID',
 };
 
-/** An External Client App, and the user for whom it may speak. */
+/** An External Client App, and the user that it may act as. */
 export type ClientApp = {
   clientId: string;
   clientSecret: string;

@@ -61,9 +61,9 @@ export type SalesforceServer = {
   limits: SalesforceLimitSettings;
   /** In the order they came; `at` in real ms, `query` without `?`, `status` 0 until it is answered. */
   calls: Call[];
-  /** What the answer to a token request says; null: this server's address. */
+  /** The address in answers to token requests; null: this server's. */
   instanceUrl: string | null;
-  /** What `/sobjects/X/deleted` says, in ms; null: 15 days ago. */
+  /** The earliest time that `/sobjects/X/deleted` names, in ms; null: 15 days ago. */
   earliestDateAvailable: number | null;
   expireTokens(): void;
   loseLocators(): void;

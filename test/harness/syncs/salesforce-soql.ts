@@ -20,7 +20,7 @@ export type Query = {
   where: Holds | null;
   order: Order[];
   limit: number;
-  /** What the conditions say of `SystemModstamp`, in ms, both included. */
+  /** Bounds of `SystemModstamp` by the conditions, in ms, both included. */
   from: number;
   to: number;
 };

@@ -15,7 +15,7 @@ const CHANGED = 200;
 const DELETED = 60;
 const MERGED = 20;
 const NEW = 100;
-/** Of a merge, the second run reads both contacts. */
+/** The second run reads both contacts of a merge. */
 const READ_AGAIN = LOOKED_BACK + CHANGED + DELETED + 2 * MERGED + NEW;
 
 const SOURCES = ['Web', 'Other'];
