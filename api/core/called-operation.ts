@@ -12,7 +12,16 @@ export type CalledOperation = Pick<
 
 /** On lines of their own, indented, as `name=key:right,key:right`. */
 const BY_KEY = ['rightsByType', 'rightsByField'] as const;
-const OPTIONAL = ['bare', 'isProbe', 'contentType', 'idempotencyKey', 'uploadPart', 'role', ...BY_KEY] as const;
+const OPTIONAL = [
+  'bare',
+  'isProbe',
+  'isFollowed',
+  'contentType',
+  'idempotencyKey',
+  'uploadPart',
+  'role',
+  ...BY_KEY,
+] as const;
 
 /** Returns whether a call may write into the audit log. With `secrets=false` it shows none, and writes nothing. */
 export function isLook({ isAudited }: CalledOperation, query: Readonly<Record<string, unknown>> = {}): boolean {

@@ -159,7 +159,7 @@ listInvitations GET /api/invitations token role=admin
 listLabels GET /api/labels token rights=usage_analytics_manage
 listLatestGdprRequests GET /api/gdpr/latest_requests token rights=gdpr_data_manage audited=true
 listLegalTexts GET /api/apps/:app_identifier/data_wallet/legal_texts token rights=gdpr_data_manage
-listLiveCalls GET /api/apps/:app_identifier/live token rights=usage_analytics_view audited=true
+listLiveCalls GET /api/apps/:app_identifier/live token rights=usage_analytics_view audited=true isFollowed=true
 listLocations GET /api/apps/:app_identifier/locations token rights=usage_analytics_view audited=true
 listPersonMessages POST /api/people/messages token rights=campaign_view audited=true idempotencyKey=ignored
 listPersonalDataLocations GET /api/gdpr/locations token rights=gdpr_data_manage

@@ -51,6 +51,8 @@ export type Operation<
   role?: Role;
   /** The entries that a call may write into the audit log. A read may write none. */
   audits: readonly Audited[];
+  /** Clients ask again and again for what is new: one entry of a viewer covers the calls of an hour. */
+  isFollowed?: true;
   params?: P;
   query?: Q;
   body?: B;

@@ -72,6 +72,7 @@ export const listLiveCalls = operation({
     'Shows a call within two seconds of its arrival, for an hour. Shows at most 100 calls of a key for each second, and no ' +
     'calls of erased people.',
   audits: 'read app',
+  isFollowed: true,
   query: z.object({
     after: pageNumber({ min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: 0 }).describe('Only calls with a higher id'),
   }),
@@ -102,7 +103,13 @@ export const countCalls = operation({
   query: z.object({
     days: pageNumber({ min: 1, max: 31, otherwise: 7 }).describe('Number of days up to today: 1 to 31, default 7'),
   }),
-  result: z.object({ days: z.array(CallCounts) }),
+  result: z.object({
+    days: z.array(CallCounts),
+    last_received_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('When the last call of the app came; null if none came in these days'),
+  }),
 });
 
 export const Crash = z

@@ -138,8 +138,9 @@ function needOf({ rights, rightsByType = {}, rightsByField = {}, role }: Operati
   return byType || byField ? `Needs${`${byType}${byField}`.slice(1)}.` : '';
 }
 
-function auditOf({ audits }: Operation): string {
-  return audits.length > 0 ? `In the audit log: ${audits.join(', ')}.` : '';
+function auditOf({ audits, isFollowed }: Operation): string {
+  if (audits.length === 0) return '';
+  return `In the audit log: ${audits.join(', ')}${isFollowed ? ', once an hour for each viewer' : ''}.`;
 }
 
 function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query', schemas: Record<string, Json>): Json[] {

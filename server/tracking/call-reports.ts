@@ -2,6 +2,7 @@
 
 import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { insertLiveCallsEntry } from '../../store/accounts/audit-log.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteCrash, listCrashes } from '../../store/tracking/crashes.ts';
 import {
@@ -13,7 +14,7 @@ import {
   listCallCounts,
 } from '../../store/tracking/call-reports.ts';
 import { requireApp } from '../apps/find-app.ts';
-import { audit } from '../http/audit.ts';
+import { actorOf, audit } from '../http/audit.ts';
 import { cursorPage, rowsOf, showPage } from '../http/page.ts';
 import { noContent } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
@@ -66,18 +67,13 @@ function showRefused({
   };
 }
 
-/** Clients poll this: the audit log gets an entry only if calls were shown. */
+/** Clients poll this: the audit log gets an entry only if calls were shown, and one an hour of each viewer. */
 const listLive = route(api.listLiveCalls, async ({ params, query: { after }, ...who }, { db }) =>
   write(db, async (tx) => {
     const app = await requireApp(tx, who.caller.entityId, params.app_identifier);
     const calls = await listLiveCalls(tx, who.caller.entityId, app.id, after);
-    const read = {
-      action: 'read',
-      subjectKind: 'app',
-      subject: app.identifier,
-      details: { what: 'live_calls' },
-    } as const;
-    if (calls.length > 0) await audit(tx, who, read);
+    if (calls.length > 0)
+      await insertLiveCallsEntry(tx, who.caller.entityId, { ...actorOf(who), subject: app.identifier });
     return { calls: calls.map(showLive) };
   }),
 );
@@ -97,7 +93,9 @@ function showLive({ id, receivedAt, outcome, code, message, messageId, call, app
 
 const countCalls = route(api.countCalls, async ({ params, query, caller: { entityId } }, { db }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
-  return { days: (await listCallCounts(db, entityId, app.id, query.days)).map(showDay) };
+  const days = await listCallCounts(db, entityId, app.id, query.days);
+  const last = days.find(({ lastReceivedAt }) => lastReceivedAt !== null)?.lastReceivedAt ?? null;
+  return { days: days.map(showDay), last_received_at: last?.toISOString() ?? null };
 });
 
 function showDay({ date, accepted, duplicates, refused, refusedOfNoApp }: DailyCallCounts): api.CallCounts {

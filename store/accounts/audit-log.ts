@@ -1,6 +1,6 @@
 /** The audit log: writes entries, and reads them by page, by filter and as a stream. */
 import type { ACTOR_KINDS, AUDIT_ACTIONS, SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
-import type { Queryable } from '../core/database.ts';
+import type { Queryable, Tx } from '../core/database.ts';
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 
@@ -41,6 +41,47 @@ export async function insertAuditEntries(db: Queryable, entityId: number, entrie
       column(({ details }) => JSON.stringify(details ?? {})),
     ],
   );
+}
+
+/** What the log says of a look that is followed: an entry covers an hour of it. */
+const LIVE_CALLS = 'live_calls';
+/** First key of the advisory lock on new entries of this kind; the second is the entity's id. */
+const LIVE_CALLS_LOCK = 1_750_028;
+
+/**
+ * Appends the entry of a viewer of an app's live calls, unless one of the last hour covers the look: one of the same
+ * viewer at the same address. It says from when until when it counts. Uses the index audit_log_of_live_calls.
+ */
+export async function insertLiveCallsEntry(
+  tx: Tx,
+  entityId: number,
+  entry: Pick<AuditEntry, 'actorKind' | 'actorId' | 'address' | 'subject'>,
+): Promise<void> {
+  const last = () => findLiveCallsEntry(tx, entityId, entry);
+  if ((await last()).isCovered) return;
+  // Only one of several processes finds none: the others wait for its transaction.
+  await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [LIVE_CALLS_LOCK, entityId]);
+  const { isCovered, from, until } = await last();
+  if (isCovered) return;
+  const details = { what: LIVE_CALLS, from: from.toISOString(), until: until.toISOString() };
+  await insertAuditEntry(tx, entityId, { action: 'read', subjectKind: 'app', ...entry, details });
+}
+
+async function findLiveCallsEntry(
+  tx: Tx,
+  entityId: number,
+  { actorKind, actorId, address, subject }: Pick<AuditEntry, 'actorKind' | 'actorId' | 'address' | 'subject'>,
+): Promise<{ isCovered: boolean; from: Date; until: Date }> {
+  const { rows } = await tx.query<{ is_covered: boolean; from: Date; until: Date }>(
+    `SELECT now() AS from, now() + interval '1 hour' AS until, EXISTS (
+       SELECT FROM audit_log
+       WHERE entity_id = $1 AND subject = $2 AND actor_kind = $3 AND actor_id IS NOT DISTINCT FROM $4
+         AND address IS NOT DISTINCT FROM $5 AND details ->> 'what' = '${LIVE_CALLS}'
+         AND happened_at > now() - interval '1 hour') AS is_covered`,
+    [entityId, subject ?? null, actorKind, actorId ?? null, address ?? null],
+  );
+  const { is_covered: isCovered, from, until } = rows[0]!;
+  return { isCovered, from, until };
 }
 
 export type StoredAuditEntry = Row<

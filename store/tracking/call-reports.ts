@@ -252,6 +252,8 @@ export type DailyCallCounts = {
   duplicates: number;
   refused: number;
   refusedOfNoApp: number;
+  /** When the last call of the app came; null on a day without any. */
+  lastReceivedAt: Date | null;
 };
 
 /** Lists the counts of the last `days` days, today first, including days without calls. */
@@ -266,7 +268,8 @@ export async function listCallCounts(
     `SELECT d::date AS date, coalesce(sum(b.accepted) FILTER (WHERE b.app_id = $2), 0)::bigint AS accepted,
        coalesce(sum(b.duplicates) FILTER (WHERE b.app_id = $2), 0)::bigint AS duplicates,
        coalesce(sum(b.refused) FILTER (WHERE b.app_id = $2), 0)::bigint AS refused,
-       coalesce(sum(b.refused) FILTER (WHERE b.app_id IS NULL), 0)::bigint AS "refusedOfNoApp"
+       coalesce(sum(b.refused) FILTER (WHERE b.app_id IS NULL), 0)::bigint AS "refusedOfNoApp",
+       max(b.received_at) FILTER (WHERE b.app_id = $2) AS "lastReceivedAt"
      FROM generate_series(date_trunc('day', now(), 'UTC') - ($3 - 1) * interval '1 day', now(), interval '1 day') AS d
      LEFT JOIN ingested_batches b ON b.entity_id = $1 AND b.received_at >= d AND b.received_at < d + interval '1 day'
        AND (b.app_id = $2 OR b.${OF_NO_APP})

@@ -11,7 +11,7 @@ import { findTrackingTarget } from '../../../store/tracking/tracking-target.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
-import { makeWorld } from '../../harness/core/world.ts';
+import { makeWorld, tokenWith } from '../../harness/core/world.ts';
 import { expectFault } from '../../harness/run/faults.ts';
 import { randomFor } from '../../harness/run/seed.ts';
 import { testServer } from '../http/test-server.ts';
@@ -534,6 +534,17 @@ describe('a write key', () => {
     }
   });
 
+  test('are counted by day, with the time of the last one', async () => {
+    const app = await newApp();
+    const counted = async () =>
+      (await server.call('GET', `/api/apps/${app.app.identifier}/ingestion`, { token: world.token })).body.result;
+    expect(await counted()).toMatchObject({ last_received_at: null });
+    const before = Date.now();
+    await post('/v1/track', track('Counted'), basic(app.apiKey));
+    const { days, last_received_at: at } = await counted();
+    expect([days[0].received, days.length, Math.abs(Date.parse(at) - before) < 60_000]).toEqual([1, 7, true]);
+  });
+
   test('shows the last calls as they were taken or refused, seconds after they came, and not those of the erased', async () => {
     const own = await insertKeyedApp(store, world);
     const live = (after = 0) =>
@@ -579,6 +590,48 @@ describe('a write key', () => {
       own.app.id,
     ]);
     expect(rows[0]!.n).toBe(100);
+  });
+
+  test('has one entry in the audit log for each viewer, app and hour of live calls, over all servers', async () => {
+    const [own, other] = [await newApp(), await newApp()];
+    const live = (of: KeyedSampleApp, token = world.token, { call } = server) =>
+      call('GET', `/api/apps/${of.app.identifier}/live`, { token });
+    const entries = async () => {
+      const { rows } = await store.db.query<{ of: string; actor: number; hour: boolean | null }>(
+        `SELECT subject AS of, actor_id AS actor,
+           (details ->> 'from')::timestamptz = date_trunc('milliseconds', happened_at)
+             AND (details ->> 'until')::timestamptz - (details ->> 'from')::timestamptz = interval '1 hour' AS hour
+         FROM audit_log WHERE details ->> 'what' = 'live_calls' AND subject = ANY($1) ORDER BY id`,
+        [[own.app.identifier, other.app.identifier]],
+      );
+      return rows;
+    };
+    expect([(await live(own)).body.result, await entries()]).toEqual([{ calls: [] }, []]);
+    for (const { apiKey } of [own, other]) await post('/v1/track', track('Followed'), basic(apiKey));
+    await store.db.query(
+      `INSERT INTO audit_log (entity_id, actor_kind, actor_id, address, action, subject_kind, subject, details, happened_at)
+       VALUES ($1, 'user', $2, '127.0.0.1', 'read', 'app', $3, '{"what": "live_calls"}', now() - interval '61 minutes')`,
+      [world.entity.id, world.user.id, own.app.identifier],
+    );
+    for (const app of [own, other]) {
+      await waitFor('the calls to show', async () => {
+        const { rowCount } = await store.db.query('SELECT FROM live_calls WHERE app_id = $1', [app.app.id]);
+        return rowCount === 0 ? null : rowCount;
+      });
+    }
+    const second = await testServer(store);
+    const shown = await Promise.all([1, 2, 3, 4].flatMap(() => [live(own), live(own, world.token, second)]));
+    expect(shown.map(({ body }) => body.result.calls.length)).toEqual(Array(8).fill(1));
+    const mine = { of: own.app.identifier, actor: world.user.id };
+    const [old, ...first] = await entries();
+    expect([old, first]).toEqual([{ ...mine, hour: null }, [{ ...mine, hour: true }]]);
+    await live(own, await tokenWith(store, world, ['usage_analytics_view']), second);
+    await live(other);
+    const later = (await entries()).slice(2);
+    expect(later.map(({ of, actor }) => [of, actor === world.user.id])).toEqual([
+      [own.app.identifier, false],
+      [other.app.identifier, true],
+    ]);
   });
 
   test('shows a call that took more than a second to take in', async () => {
