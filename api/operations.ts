@@ -38,6 +38,7 @@ export * from './analytics/people.ts';
 export * from './analytics/segments.ts';
 export * from './analytics/usage-lists.ts';
 export * from './campaigns/campaigns.ts';
+export * from './campaigns/preview.ts';
 export * from './files/campaign-files.ts';
 export * from './files/file-exports.ts';
 export * from './files/profile-files.ts';

@@ -42,6 +42,7 @@ import { networkOf, uploadBudget } from './http/upload-budget.ts';
 import { boundUnverifiedBodies } from './http/verify-body.ts';
 import { KeptFileQuota } from './imports/kept-file-quota.ts';
 import { routes as allRoutes } from './routes.ts';
+import { PICTURES_PER_MINUTE } from '../api/campaigns/preview.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { LiveCalls } from './tracking/live-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
@@ -77,6 +78,7 @@ export async function buildServer(
     writeCalls: callWriter(deps.db, deps.secrets),
     liveCalls,
     keyRates: new KeyRates(deps.settings.ingestLimitPerMinute),
+    pictureRates: new KeyRates(PICTURES_PER_MINUTE),
     trackingAdmission: new AdmissionLimit(new SharedBudget(limits.trackingBytes), {
       what: 'taken in',
       retrySeconds: 1,

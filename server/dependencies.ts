@@ -145,6 +145,8 @@ export type RouteDependencies = ServerDependencies & {
   writeCalls: WriteCalls;
   liveCalls: LiveCalls;
   keyRates: KeyRates;
+  /** Fetched pictures, by entity. */
+  pictureRates: KeyRates;
   trackingAdmission: AdmissionLimit;
   figures: KeptFigures;
   heavyReads: HeavyReads;

@@ -29,6 +29,7 @@ import { customerAttributeRoutes } from './attributes/customer-attributes.ts';
 import { customerProfileRoutes } from './attributes/customer-profiles.ts';
 import { systemOfRecordsRoutes } from './attributes/systems-of-records.ts';
 import { campaignRoutes } from './campaigns/campaigns.ts';
+import { campaignPreviewRoutes } from './campaigns/preview.ts';
 import { dataExporterActionRoutes } from './exports/data-exporter-actions.ts';
 import { dataExporterRoutes } from './exports/data-exporters.ts';
 import { exportActionRoutes } from './exports/export-actions.ts';
@@ -117,6 +118,7 @@ export const routes: readonly Route[] = [
   ...eventAnalyticsRoutes,
   ...crashRoutes,
   ...campaignRoutes,
+  ...campaignPreviewRoutes,
   ...usageListFileRoutes,
   ...usageFileRoutes,
   ...profileFileRoutes,

@@ -62,7 +62,7 @@ export type Tables = {
     isSensitive: boolean; filters: unknown; params: unknown; recurrence: unknown; notifLimit: unknown;
     variants: unknown; testOf: string | null; reachAt: Date | null; reachCount: number; reachOptin: number;
     reachTotal: number; createdBy: number | null; createdAt: Date; updatedAt: Date; launchedAt: Date | null;
-    endedAt: Date | null; failure: string | null;
+    endedAt: Date | null; failure: string | null; hasProfileValues: boolean;
   };
   connections: {
     entityId: number; id: number; identifier: string; name: string; connector: string; settings: unknown;

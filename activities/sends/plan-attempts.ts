@@ -11,13 +11,17 @@ import {
   personOf,
   planAttempts,
   type PlannedAttempt,
+  type ProfileTexts,
   type SendingCampaign,
   type SendingRules,
 } from '../../domain/sends/plan-attempts.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
+import { listProfileTexts, type NamedAttribute, peopleAtOnce } from '../../store/attributes/profile-texts.ts';
 import type { Tx } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
+import { type Person, personKey } from '../../store/gdpr/tombstones.ts';
 import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
   type GoneToken,
@@ -55,6 +59,8 @@ export type SendingContext = {
   apps: ReadonlyMap<number, SendingApp>;
   providers: ReadonlyMap<number, SendingProvider>;
   now: Date;
+  /** The attributes that texts of these campaigns name; null: none. */
+  profile: { secrets: Secrets; attributes: readonly NamedAttribute[] } | null;
 };
 
 type Pushed = Pick<Attempt, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
@@ -147,8 +153,9 @@ export async function planPortion<Item>(
 ): Promise<Attempt[]> {
   const outgoing: Attempt[] = [];
   const gone: GoneToken[] = [];
-  for (let from = 0; from < items.length; from += CHUNK) {
-    const rows = await planChunk(tx, context, await lookUp(items.slice(from, from + CHUNK)));
+  const chunk = context.profile === null ? CHUNK : Math.min(CHUNK, peopleAtOnce(context.profile.attributes));
+  for (let from = 0; from < items.length; from += chunk) {
+    const rows = await planChunk(tx, context, await lookUp(items.slice(from, from + chunk)));
     for (const row of rows) {
       if (row.outgoing) outgoing.push(row.outgoing);
       if (row.gone) gone.push(row.gone);
@@ -169,6 +176,7 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
   const rules = rulesOfApps(context);
   const attempts = planAttempts(targets.messages, [...campaigns.values()], {
     devicesOf: targets.devicesOf,
+    profileOf: await readProfiles(tx, context, targets),
     rulesOf: (appId) => rules.get(appId)!,
     isCanceled: send.cancelRequestedAt !== null,
     now: context.now,
@@ -188,6 +196,34 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
     now,
   );
   return rows;
+}
+
+/** Reads the profile values of a chunk's people, who have devices; undefined if no text names one. */
+async function readProfiles(
+  tx: Tx,
+  { send, campaigns, profile }: SendingContext,
+  { messages, devicesOf }: Targets,
+): Promise<((person: string) => ProfileTexts | undefined) | undefined> {
+  if (profile === null) return undefined;
+  const people = new Map<string, Person>();
+  for (const { appId, profileNames } of campaigns.values()) {
+    if (profileNames.length === 0) continue;
+    for (const message of messages) {
+      const devices = devicesOf(appId, message);
+      if (devices.length === 0) continue;
+      const { userId } = message;
+      const person = personOf(message, devices);
+      people.set(
+        person,
+        userId === null
+          ? { customerType: 'device_id', customerId: devices[0]!.deviceId }
+          : { customerType: 'user_id', customerId: userId },
+      );
+    }
+  }
+  const { secrets, attributes } = profile;
+  const texts = await listProfileTexts(tx, secrets, send.entityId, [...people.values()], attributes);
+  return (person) => texts.get(personKey(people.get(person)!));
 }
 
 type JsonOf = (content: AttemptContent) => string;

@@ -1,16 +1,22 @@
 /** The loop of a send: plans portions of messages, sends their attempts, and waits for what is due next. */
 
-import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
+import {
+  type CampaignParams,
+  compileInapp,
+  compilePush,
+  profileNamesOf,
+} from '../../domain/campaigns/campaign-params.ts';
 import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt.ts';
 import { decideDevice, type TargetDevice } from '../../domain/sends/device-decision.ts';
-import type { CampaignMessage, SendingCampaign } from '../../domain/sends/plan-attempts.ts';
+import { type CampaignMessage, personOf, type SendingCampaign } from '../../domain/sends/plan-attempts.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
+import { findNamedAttributes } from '../../store/attributes/profile-texts.ts';
 import { findControlGroup } from '../../store/accounts/entities.ts';
 import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
-import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import { type Campaign, listCampaignsById, namesOfProfile } from '../../store/campaigns/campaigns.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
@@ -223,9 +229,17 @@ async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly Du
   const { send, campaigns, apps, providers, now } = context;
   const settled: NewOutcome[] = [];
   const allowed: (DueAttempt & { device: TargetDevice })[] = [];
+  const rulesOf = ({ campaignId, appId, userId }: DueAttempt, device: TargetDevice) => ({
+    verifiedUsers: apps.get(appId)!.verifiedUsers,
+    // Such an attempt was written before the app required verified users.
+    hasProfileValues:
+      context.profile !== null &&
+      userId === null &&
+      campaigns.get(campaignId)!.messageFor(personOf({ userId }, [device])).profileNames.length > 0,
+  });
   for (const attempt of due) {
-    const { id, campaignId, appId, userId, expiresAt, device } = attempt;
-    const decision = device && decideDevice(device, userId, campaigns.get(campaignId)!, apps.get(appId)!);
+    const { id, campaignId, userId, expiresAt, device } = attempt;
+    const decision = device && decideDevice(device, userId, campaigns.get(campaignId)!, rulesOf(attempt, device));
     const end = (code: NewOutcome['code'], details: string | null) =>
       settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
     if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
@@ -290,7 +304,7 @@ async function putOff(
 
 async function contextOf(
   tx: Queryable,
-  { providers: opened }: { providers: SendingProviders },
+  { providers: opened, secrets }: Pick<Sending, 'providers' | 'secrets'>,
   send: Send,
   now: Date,
 ): Promise<SendingContext> {
@@ -301,11 +315,13 @@ async function contextOf(
   const providers = new Map<number, SendingProvider>();
   for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
   const controlGroup = campaigns.some(hasControlGroup) ? await findControlGroup(tx, entityId) : null;
+  const names = [...new Set(campaigns.flatMap(namesOfProfile))];
   return {
     send,
     apps,
     providers,
     now,
+    profile: names.length === 0 ? null : { secrets, attributes: await findNamedAttributes(tx, entityId, names) },
     campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])),
   };
 }
@@ -340,6 +356,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
     variant,
     push: includesPush ? compilePush(own) : null,
     inapp: includesInapp ? compileInapp(own) : null,
+    profileNames: profileNamesOf(own, null, { push: includesPush, inapp: includesInapp }),
   });
   const whole = messageOf(params, null);
   const ofVariants =
@@ -359,6 +376,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
     isSensitive: campaign.isSensitive,
     isOngoing: status === 'ongoing',
     expireAfterSeconds: params.expire_after,
+    profileNames: namesOfProfile(campaign),
     isHeldBack: (person) =>
       controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
     messageFor: (person) => variantOf(ofVariants, campaign.testOf ?? identifier, person)?.message ?? whole,

@@ -125,13 +125,15 @@ const Message = z.object({
     .describe('Not supported: send the values of placeholders as templateVars of each message'),
 });
 
-const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({ id: 'NewCampaignParams' });
+export const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({
+  id: 'NewCampaignParams',
+});
 
 /** Uses the grammar of segments, which require `blocks`: without any, a campaign goes to all people. */
 const filters = z.preprocess((given) => (isObject(given) ? { blocks: [], ...given } : given), SegmentFiltersInput);
 
 /** As in the campaign's params, null and an empty text are absent: the variant has the campaign's value. */
-const variantParams = z.preprocess(
+export const ParamsOfVariant = z.preprocess(
   (given) =>
     isObject(given)
       ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== ''))
@@ -143,7 +145,7 @@ const NewVariant = z
   .object({
     name: name.describe('Different from that of the other variants'),
     share: bodyInteger({ min: 1, max: 99 }).describe('Percent of the people; those of all variants add up to 100'),
-    params: orNone(variantParams)
+    params: orNone(ParamsOfVariant)
       .transform((params) => params ?? {})
       .describe("Params that differ: they replace those of the campaign in the variant's message"),
   })
@@ -310,6 +312,9 @@ export const CampaignDetails = z
         }),
       )
       .describe('Only for a transactional campaign: the templateVars of its messages'),
+    profile_values: z
+      .array(z.object({ name: z.string(), sor_identifier: shownText, attribute_key: shownText }))
+      .describe('Attributes of Systems of Records in its texts, such as `sor:<identifier>.first_name`'),
     warnings: z
       .array(z.object({ element: z.string(), message: z.string() }))
       .describe('Warnings before the launch, which they do not prevent'),

@@ -197,6 +197,8 @@ patchRecipient PATCH /api/apps/:app_identifier/data_wallet/recipients/:recipient
 patchWalletLanguages PATCH /api/apps/:app_identifier/data_wallet/settings token rights=gdpr_data_manage audited=true
 pauseSync POST /api/syncs/:sync_id/pause token rights=sor_manage audited=true
 planCampaign GET /api/campaigns/:identifier/plan token rights=campaign_view
+previewCampaign POST /api/campaigns/preview token rights=campaign_view audited=true
+  rightsByField=user:sor_manage
 previewSegment POST /api/segments/preview token rights=segments_view audited=true idempotencyKey=ignored
 previewUserIdentifiers GET /api/gdpr/identifiers token rights=gdpr_data_manage audited=true
 quickFunnelStats POST /api/funnels/quick_stats token rights=funnels_view audited=true idempotencyKey=ignored
@@ -309,6 +311,7 @@ viewPerson POST /api/people/view token audited=true idempotencyKey=ignored
     requests:gdpr_data_manage,
     holds:gdpr_data_manage,
     erasure:gdpr_data_manage
+viewPicture GET /api/campaigns/picture token rights=campaign_draft contentType=image/*
 viewPurpose GET /api/apps/:app_identifier/data_wallet/purposes/:purpose_identifier token rights=gdpr_data_manage
 viewPushCertificate GET /api/apps/:app_identifier/push_certificates/:cert_identifier token rights=push_certificates_manage audited=true
 viewPushProvider GET /api/apps/:app_identifier/push_providers/:platform token rights=push_certificates_manage

@@ -62,7 +62,7 @@ export type Operation<
   /** Machines call it every few seconds: it is neither limited nor traced. Its result may also come with 503. */
   isProbe?: true;
   /** The type of a response that is not JSON. Refusals of a file stay JSON; those of a page are pages. */
-  contentType?: 'text/csv' | 'application/zip' | 'application/octet-stream' | 'text/html';
+  contentType?: 'text/csv' | 'application/zip' | 'application/octet-stream' | 'text/html' | 'image/*';
   status?: 204;
   malformed?: Malformed;
   malformedQuery?: Malformed;

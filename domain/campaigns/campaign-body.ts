@@ -6,7 +6,7 @@ import type { FieldError } from '../core/refusal.ts';
 import { isReservedByFcm } from '../sends/push.ts';
 import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
-import { compileTemplate, findMisspelt, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
+import { compileTemplate, findMisspelt, isProfileName, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
 /** When a dynamic campaign sends: days of the week, 0 for Sunday; minutes of the day, or any time of it. */
@@ -100,11 +100,11 @@ function sizeErrors({ includes_push: push, includes_inapp: inapp, params }: Camp
   return areTooBig(params, { push, inapp }) ? [{ element: 'params', message }] : [];
 }
 
-/** Only a transactional campaign has values for placeholders; in others every device gets the default. */
+/** Only a transactional campaign has variables; in others every device gets the default, or a value of a profile. */
 function placeholderErrors({ type, includes_push: push, includes_inapp: inapp, params }: CampaignBody): FieldError[] {
   if (type === 'transactional') return [];
   const names = placeholdersOf(params, { push, inapp })
-    .filter(({ hasDefault }) => !hasDefault)
+    .filter(({ name, hasDefault }) => !hasDefault && !isProfileName(name))
     .map(({ name }) => name);
   const message = `must have no placeholder without a default, such as *@${names[0]}@*: a ${type} campaign has no values for it`;
   return names.length === 0 ? [] : [{ element: 'params', message }];

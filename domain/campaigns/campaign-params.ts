@@ -1,7 +1,9 @@
 /** The messages of a campaign: compiled once from its `params`, and rendered for each recipient. */
 
+import { utf8Bytes } from '../text/utf8-bytes.ts';
 import {
   compileTemplate,
+  isProfileName,
   joinPlaceholders,
   MAX_MESSAGE_BYTES,
   type Placeholder,
@@ -130,6 +132,17 @@ export function placeholdersOf(
   ]);
 }
 
+/** Returns the profile values that a campaign's messages name, each once. */
+export function profileNamesOf(
+  params: CampaignParams,
+  variants: readonly { params: Partial<CampaignParams> }[] | null,
+  includes: { push: boolean; inapp: boolean },
+): string[] {
+  const messages = [params, ...(variants ?? []).map((variant) => ({ ...params, ...variant.params }))];
+  const names = messages.flatMap((message) => placeholdersOf(message, includes).map(({ name }) => name));
+  return [...new Set(names.filter(isProfileName))];
+}
+
 function toRecord(parameters: readonly MessageParameter[]): MessageParameters {
   return Object.fromEntries(parameters.map(({ key, value }) => [key, value]));
 }
@@ -196,7 +209,7 @@ function isTooBig(content: { parameters: MessageParameters }): boolean {
   if (characters > MAX_MESSAGE_BYTES) return true;
   return (
     characters * JSON_BYTES_A_CHARACTER > MAX_MESSAGE_BYTES / 2 &&
-    Buffer.byteLength(JSON.stringify(content)) > MAX_MESSAGE_BYTES
+    utf8Bytes(JSON.stringify(content)) > MAX_MESSAGE_BYTES
   );
 }
 

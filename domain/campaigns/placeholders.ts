@@ -4,7 +4,9 @@ import { numberText } from '../json/exact-json.ts';
 
 /**
  * A placeholder (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*`. A name has 1 to 64 letters,
- * digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty.
+ * digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty. A name that begins with `sor:` is that
+ * of a profile value: the identifier of a System of Records, a dot, and the key of an attribute, which may have any
+ * characters but `|`.
  */
 export type Placeholder = { name: string; hasDefault: boolean };
 
@@ -16,6 +18,8 @@ export const MAX_MESSAGE_BYTES = 32 * 1024;
 type Template = {
   /** Each name once, by first occurrence. */
   placeholders: Placeholder[];
+  /** The defaults of its placeholders, in their order. */
+  defaults: readonly (readonly [name: string, text: string])[];
   startsWithPlaceholder: boolean;
   /** Adds missing placeholders to `missing`. Stops beyond a message's size: thousands of values fill the memory. */
   render(vars: TemplateVars, missing: Set<string>): string;
@@ -25,14 +29,27 @@ type Part = { before: string; name: string; otherwise: string | null };
 
 const OPEN = '*@';
 const CLOSE = '@*';
-const NAME = /[\p{L}\p{M}\p{N}_.-]{1,64}/uy;
+const PROFILE_PREFIX = 'sor:';
+const NAME = /sor:(?:(?!\*@|@\*)[^|]){1,330}|[\p{L}\p{M}\p{N}_.-]{1,64}/uy;
+
+/** Returns whether a placeholder takes a profile value, and no variable of a message. */
+export function isProfileName(name: string): boolean {
+  return name.startsWith(PROFILE_PREFIX);
+}
+
+/** Returns what a profile value names; null if it has no dot. */
+export function readProfileName(name: string): { sor: string; key: string } | null {
+  const dot = name.indexOf('.');
+  return dot === -1 ? null : { sor: name.slice(PROFILE_PREFIX.length, dot), key: name.slice(dot + 1) };
+}
 
 export function compileTemplate(text: string): Template {
   const { parts, rest } = splitTemplate(text);
   const placeholders = joinPlaceholders(parts.map(({ name, otherwise }) => ({ name, hasDefault: otherwise !== null })));
-  if (parts.length === 0) return { placeholders, startsWithPlaceholder: false, render: () => text };
+  if (parts.length === 0) return { placeholders, defaults: [], startsWithPlaceholder: false, render: () => text };
   return {
     placeholders,
+    defaults: parts.flatMap(({ name, otherwise }) => (otherwise === null ? [] : [[name, otherwise] as const])),
     startsWithPlaceholder: parts[0]!.before === '',
     render(vars, missing) {
       let rendered = '';

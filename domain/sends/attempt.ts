@@ -10,7 +10,7 @@ export const ATTEMPT_CODES = {
   OPT_OUT:
     'the device takes no push: pushes turned off, no token, the app uninstalled, or the person opted out of analytics',
   MESSAGE_TO_BIG: 'the message has more than 32 KiB with its values, or the push is larger than its provider takes',
-  MISSING_TEMPLATE_PARAMS: 'templateVars lack a value that has no default',
+  MISSING_TEMPLATE_PARAMS: 'a value that has no default is missing in templateVars, or in the profile',
   NOT_ON_LAST_LOGIN: 'somebody else is logged in on the device',
   NO_DEVICE_FOR_USER: 'no device of the user has the app',
   CANCELED: 'the send, or its campaign, ended before this was sent',

@@ -2,7 +2,7 @@
 
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import type { CampaignType } from '../campaigns/campaign-status.ts';
-import { MAX_MESSAGE_BYTES } from '../campaigns/placeholders.ts';
+import { MAX_MESSAGE_BYTES, type TemplateVars } from '../campaigns/placeholders.ts';
 import { DAY_MS } from '../time/durations.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
@@ -20,13 +20,20 @@ export type SendingCampaign = {
   /** Returns whether a person (`personOf`) is in the entity's control group and gets nothing. */
   isHeldBack(person: string): boolean;
   messageFor(person: string): CampaignMessage;
+  /** Names of the profile values in the texts of all its messages. */
+  profileNames: readonly string[];
 };
 
 export type CampaignMessage = {
   variant: string | null;
   push: CompiledMessage<PushContent> | null;
   inapp: CompiledMessage<InappContent> | null;
+  /** Those in this message. */
+  profileNames: readonly string[];
 };
+
+/** A person's profile values as texts, by the names of placeholders. A value that is missing has no entry. */
+export type ProfileTexts = ReadonlyMap<string, string>;
 
 export type SendingRules = {
   verifiedUsers: boolean;
@@ -101,11 +108,14 @@ export function planAttempts(
   campaigns: readonly SendingCampaign[],
   {
     devicesOf,
+    profileOf,
     rulesOf,
     isCanceled,
     now,
   }: {
     devicesOf: (appId: number, message: Message) => readonly TargetDevice[];
+    /** Absent: no message of these campaigns names a profile value. */
+    profileOf?: ((person: string) => ProfileTexts | undefined) | undefined;
     rulesOf: (appId: number) => SendingRules;
     isCanceled: boolean;
     now: Date;
@@ -119,7 +129,7 @@ export function planAttempts(
         return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userHash === null ? null : 'erased', now)];
       if (isCanceled || !campaign.isOngoing)
         return devices.map((device) => settled(target, device, 'CANCELED', null, now));
-      return planForPerson(target, devices, rulesOf(campaign.appId), now);
+      return planForPerson(target, devices, { rules: rulesOf(campaign.appId), profileOf, now });
     }),
   );
 }
@@ -127,18 +137,19 @@ export function planAttempts(
 function planForPerson(
   target: Target,
   devices: readonly TargetDevice[],
-  rules: SendingRules,
-  now: Date,
+  {
+    rules,
+    profileOf,
+    now,
+  }: { rules: SendingRules; profileOf: ((person: string) => ProfileTexts | undefined) | undefined; now: Date },
 ): PlannedAttempt[] {
-  const {
-    message: { vars },
-    campaign,
-  } = target;
+  const { campaign } = target;
   const person = personOf(target.message, devices);
   if (campaign.isHeldBack(person)) return devices.map((device) => settled(target, device, 'CONTROL_GROUP', null, now));
   const message = campaign.messageFor(person);
-  const push = message.push?.render(vars ?? {});
-  const inapp = message.inapp?.render(vars ?? {});
+  const vars = withProfile(target.message.vars ?? {}, message.profileNames, () => profileOf?.(person));
+  const push = message.push?.render(vars);
+  const inapp = message.inapp?.render(vars);
   const missing = [
     ...(push && 'missing' in push ? push.missing : []),
     ...(inapp && 'missing' in inapp ? inapp.missing : []),
@@ -150,8 +161,9 @@ function planForPerson(
   };
   const inappAlone = { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } };
   const own = { ...target, variant: message.variant };
+  const ownRules = { verifiedUsers: rules.verifiedUsers, hasProfileValues: message.profileNames.length > 0 };
   return devices.map((device): PlannedAttempt => {
-    const decision = decideDevice(device, target.message.userId, campaign, rules);
+    const decision = decideDevice(device, target.message.userId, campaign, ownRules);
     if (!decision.push && !decision.inapp) return settled(own, device, decision.code, decision.details, now);
     if (missing.length > 0) {
       return settled(own, device, 'MISSING_TEMPLATE_PARAMS', `no value for ${[...new Set(missing)].join(', ')}`, now);
@@ -169,6 +181,17 @@ function planForPerson(
       details: isQuiet ? WAITS_FOR.quiet : planned.details,
     };
   });
+}
+
+/** Adds profile values to a message's variables, which can't replace them. */
+function withProfile(
+  vars: NonNullable<Message['vars']>,
+  names: readonly string[],
+  profileOf: () => ProfileTexts | undefined,
+): TemplateVars {
+  if (names.length === 0) return vars;
+  const profile = profileOf();
+  return { ...vars, ...Object.fromEntries(names.map((name) => [name, profile?.get(name)])) };
 }
 
 function inappEnd({ endDate }: SendingCampaign, now: Date): Date {

@@ -1,6 +1,7 @@
 /** A push message, its target and its outcome: the same for each provider. */
 
 import type { PushContent } from '../campaigns/campaign-params.ts';
+import { utf8Bytes } from '../text/utf8-bytes.ts';
 
 export const PUSH_PLATFORMS = ['ios', 'android', 'web'] as const;
 export type PushPlatform = (typeof PUSH_PLATFORMS)[number];
@@ -150,7 +151,7 @@ const FCM_PLATFORM: Record<PushPlatform, (message: PushMessage, now: number) => 
 
 export function fcmBytes({ notification, data }: FcmMessage): number {
   return [...Object.entries(notification), ...Object.entries(data)].reduce(
-    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+    (sum, [name, value]) => sum + utf8Bytes(name) + utf8Bytes(value),
     0,
   );
 }

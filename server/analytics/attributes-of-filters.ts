@@ -3,27 +3,33 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { listNamedAttributes, listSensitiveSegments } from '../../store/analytics/named-attributes.ts';
+import { findNamedAttributes } from '../../store/attributes/profile-texts.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
 const MAX_WRITTEN = 100;
 
-/** Returns filters' attributes, not values, for the audit log. Refuses sensitive ones without the right to values. */
+/**
+ * Returns the attributes, not values, of filters and of the profile values that texts name, for the audit log. Refuses
+ * sensitive ones without the right to values.
+ */
 export async function attributesOfFilters(
   db: Queryable,
   caller: Caller,
   filters: SegmentFilters | null,
+  profileNames: readonly string[] = [],
 ): Promise<{ attributes?: string }> {
-  const named = filters ? await listNamedAttributes(db, caller.entityId, [filters]) : [];
+  const named = [
+    ...(filters ? await listNamedAttributes(db, caller.entityId, [filters]) : []),
+    ...(profileNames.length > 0 ? await findNamedAttributes(db, caller.entityId, profileNames) : []),
+  ];
   const sensitive = caller.rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
   if (sensitive)
     refuse(403, 'forbidden', `This needs the right sor_manage: the attribute ${sensitive.key} is sensitive`);
   if (named.length === 0) return {};
-  const written = named
-    .slice(0, MAX_WRITTEN)
-    .map(({ sor, key }) => `${sor} ${key}`)
-    .join(', ');
-  return { attributes: named.length > MAX_WRITTEN ? `${written} and ${named.length - MAX_WRITTEN} more` : written };
+  const each = [...new Set(named.map(({ sor, key }) => `${sor} ${key}`))];
+  const written = each.slice(0, MAX_WRITTEN).join(', ');
+  return { attributes: each.length > MAX_WRITTEN ? `${written} and ${each.length - MAX_WRITTEN} more` : written };
 }
 
 /** Lists segments whose people and counts would reveal values that the caller may not read. */

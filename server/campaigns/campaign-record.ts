@@ -4,6 +4,7 @@ import type * as api from '../../api/campaigns/campaigns.ts';
 import { showFilters } from '../../domain/analytics/segment-filters.ts';
 import { campaignWarnings } from '../../domain/campaigns/campaign-body.ts';
 import { type CampaignParams, placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
+import { isProfileName, readProfileName } from '../../domain/campaigns/placeholders.ts';
 import { reachStateOf, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { variantParams } from '../../domain/campaigns/variants.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type CampaignStats,
   listCampaignStats,
   listVariantStats,
+  namesOfProfile,
 } from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { findControlGroupFigures } from '../../store/sends/control-group-days.ts';
@@ -34,7 +36,9 @@ export async function showCampaigns(
 export async function showDetails(db: Queryable, entityId: number, campaign: Campaign): Promise<api.CampaignDetails> {
   const { filters, type, notifLimit } = campaign;
   const includes = { push: campaign.includesPush, inapp: campaign.includesInapp };
-  const placeholders = type === 'transactional' ? placeholdersOf(campaign.params, includes) : [];
+  const all = placeholdersOf(campaign.params, includes);
+  const placeholders = type === 'transactional' ? all.filter(({ name }) => !isProfileName(name)) : [];
+  const profileValues = new Set(namesOfProfile(campaign));
   const stats = await readStats(db, entityId, [campaign]);
   const figures = await findControlGroupFigures(db, entityId, campaign.id);
   return {
@@ -47,7 +51,12 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
     params: showParams(campaign.params),
     variants: showVariants(campaign, stats, showParams),
     placeholders: placeholders.map(({ name, hasDefault }) => ({ name, required: !hasDefault })),
-    warnings: campaignWarnings(placeholders, campaign),
+    profile_values: [...profileValues].map((name) => ({
+      name,
+      sor_identifier: readProfileName(name)?.sor ?? null,
+      attribute_key: readProfileName(name)?.key ?? null,
+    })),
+    warnings: campaignWarnings([...placeholders, ...[...profileValues].map((name) => ({ name }))], campaign),
     recurrence: campaign.recurrence,
     notif_limit: notifLimit && { maximum: notifLimit.maximum ?? null, interval: notifLimit.interval ?? null },
     control_group: figures && { people: figures.people, devices: figures.devices, opened_app: figures.openedApp },

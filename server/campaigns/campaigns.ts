@@ -22,6 +22,7 @@ import {
 import {
   type Campaign,
   type CampaignFilter,
+  type CampaignMessages,
   type CampaignSettings,
   deleteCampaign,
   findCampaignByKey,
@@ -29,6 +30,7 @@ import {
   launchCampaign,
   listCampaignIds,
   MAX_CAMPAIGNS,
+  namesOfProfile,
   streamCampaigns,
   updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
@@ -44,6 +46,7 @@ import { requireRightOfField, requireRightOfType } from '../http/right-of-type.t
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { wakeSendSoon, startSoon } from '../jobs/start-soon.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
+import { findProfileErrors } from './profile-errors.ts';
 
 const ENDED = ['finished', 'canceled', 'failed'];
 
@@ -143,7 +146,7 @@ const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db 
     await updateCampaign(tx, entityId, id, settings, await failureOf(tx, entityId, settings));
     return changed(tx, who, identifier, {
       changed: 'body',
-      ...(await attributesOfFilters(tx, who.caller, settings.filters)),
+      ...(await attributesOf(tx, who, settings)),
     });
   }),
 );
@@ -170,7 +173,9 @@ const launch = route(api.launchCampaign, async ({ params, ...who }, deps) => {
     refuseLaunch(campaign);
     const failure = await failureOf(tx, who.caller.entityId, campaign);
     if (failure !== null) refuse(409, 'conflict', failure);
-    const attributes = await attributesOfFilters(tx, who.caller, campaign.filters);
+    const [unknown] = await findProfileErrors(tx, who.caller.entityId, campaign);
+    if (unknown) refuse(409, 'conflict', `${unknown.element} ${unknown.message}`);
+    const attributes = await attributesOf(tx, who, campaign);
     await launchCampaign(tx, who.caller.entityId, campaign.id);
     const started = campaign.type === 'transactional' ? null : await startRun(tx, who.caller.entityId, campaign);
     return { run: started, launched: await changed(tx, who, campaign.identifier, { launched: true, ...attributes }) };
@@ -266,6 +271,11 @@ async function changed(
   return showDetails(tx, who.caller.entityId, (await findCampaignByKey(tx, who.caller.entityId, identifier))!);
 }
 
+/** Returns the attributes of the audience and of the texts, for the audit log. */
+async function attributesOf(tx: Tx, { caller }: Who, settings: CampaignMessages & Pick<CampaignSettings, 'filters'>) {
+  return attributesOfFilters(tx, caller, settings.filters, namesOfProfile(settings));
+}
+
 function requireRightOfVariants(
   operation: Parameters<typeof requireRightOfField>[0],
   { caller }: Who,
@@ -279,8 +289,8 @@ async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
   const { identifier, apiIdentifier } =
     (await insertCampaign(tx, entityId, settings, userId)) ??
     refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
-  const { name, type, filters } = settings;
-  const details = { name, type, ...(await attributesOfFilters(tx, who.caller, filters)) };
+  const { name, type } = settings;
+  const details = { name, type, ...(await attributesOf(tx, who, settings)) };
   await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: identifier, details });
   return { campaign_id: identifier, ...(apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier }) };
 }
@@ -298,6 +308,7 @@ async function readSettings(
   refuseFields([
     ...(app ? [] : [{ element: 'app_id', message: 'is no app of your entity: GET /api/apps lists them' }]),
     ...campaignErrors(body, now),
+    ...(await findProfileErrors(tx, entityId, body)),
     ...(app && filters ? (await resolveFilters(tx, entityId, { appId: app.id, filters, now })).errors : []),
   ]);
   const isDynamic = body.type === 'dynamic';

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { testCampaign, viewCampaignTest } from '../../api/sends/campaign-tests.ts';
 import * as api from '../../api/sends/transactional.ts';
 import { placeholdersOf, type PushContent } from '../../domain/campaigns/campaign-params.ts';
-import { templateText } from '../../domain/campaigns/placeholders.ts';
+import { isProfileName, templateText } from '../../domain/campaigns/placeholders.ts';
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
@@ -18,6 +18,7 @@ import {
   insertTestCopy,
   listCampaignsByKeys,
   MAX_CAMPAIGNS,
+  namesOfProfile,
 } from '../../store/campaigns/campaigns.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -40,6 +41,7 @@ import {
   type Send,
   updateCancelRequested,
 } from '../../store/sends/sends.ts';
+import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import { canonicalJson } from '../http/idempotency.ts';
@@ -238,6 +240,11 @@ function reportPeriod(
 
 const MAX_DECISIONS = 1_000;
 
+/** Values of a profile are shown to those who may read values. */
+function seenBy({ rights }: Caller): { limit: number; showsValues: boolean } {
+  return { limit: MAX_DECISIONS, showsValues: rights.has('sor_manage') };
+}
+
 const why = route(api.explainMessages, async ({ params, query: { user }, ...who }, { db, secrets }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
@@ -253,7 +260,7 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
     return {
       user,
       ...(await countSentTo(tx, entityId, campaign.id, user)),
-      decisions: (await listDecisions(tx, entityId, { campaignId: campaign.id, userId: user }, MAX_DECISIONS)).map(
+      decisions: (await listDecisions(tx, entityId, { campaignId: campaign.id, userId: user }, seenBy(who.caller))).map(
         ({ variant, ...decision }) => ({
           ...showDecision(decision),
           variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null },
@@ -329,6 +336,7 @@ const test = route(
       requireRightOfType(testCampaign, who.caller, campaign.type);
       const variant = asked === undefined ? null : findVariant(campaign, asked);
       refuseVars(campaign, templateVars);
+      const attributes = await attributesOfFilters(tx, who.caller, null, namesOfProfile(campaign));
       const messages = await newMessages(
         tx,
         secrets,
@@ -355,7 +363,7 @@ const test = route(
         action: 'create',
         subjectKind: 'send',
         subject: identifier,
-        details: { test_of: campaign.identifier, messages: messages.length },
+        details: { test_of: campaign.identifier, messages: messages.length, ...attributes },
       });
       return { ref: { entityId, jobId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
     });
@@ -364,7 +372,7 @@ const test = route(
   },
 );
 
-function findVariant({ variants }: Campaign, asked: string): CampaignVariant {
+export function findVariant({ variants }: Campaign, asked: string): CampaignVariant {
   if (!variants) return refuseField('variant', 'must be left out: the campaign has no variants');
   return (
     variants.find(({ identifier, name }) => identifier === asked || name === asked) ??
@@ -384,7 +392,7 @@ function refuseVars(
   const values = textsOf(vars ?? {}) ?? {};
   refuseFields(
     placeholdersOf(params, { push: includesPush, inapp: includesInapp })
-      .filter(({ name, hasDefault }) => !hasDefault && !Object.hasOwn(values, name))
+      .filter(({ name, hasDefault }) => !hasDefault && !isProfileName(name) && !Object.hasOwn(values, name))
       .map(({ name }) => ({ element: `templateVars.${name}`, message: 'is required: the placeholder has no default' })),
   );
 }
@@ -409,7 +417,7 @@ const viewTest = route(viewCampaignTest, async ({ params: { request_id: requestI
     const campaign = send && (await findTestedCampaign(tx, entityId, send.id));
     if (!campaign) return refuse(404, 'not_found', 'Test not found');
     await audit(tx, who, { action: 'read', subjectKind: 'campaign', subject: campaign, details: { what: 'test' } });
-    const decisions = await listDecisions(tx, entityId, { sendId: send.id }, MAX_DECISIONS);
+    const decisions = await listDecisions(tx, entityId, { sendId: send.id }, seenBy(who.caller));
     return {
       requestId,
       campaign_id: campaign,

@@ -2,7 +2,7 @@
 
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import type { NotifLimit, Recurrence } from '../../domain/campaigns/campaign-body.ts';
-import type { CampaignParams } from '../../domain/campaigns/campaign-params.ts';
+import { type CampaignParams, profileNamesOf } from '../../domain/campaigns/campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignStatus, type CampaignType } from '../../domain/campaigns/campaign-status.ts';
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
@@ -32,6 +32,8 @@ export type CampaignSettings = Row<
     notifLimit: NotifLimit | null;
   }
 >;
+
+export type CampaignMessages = Pick<CampaignSettings, 'params' | 'variants' | 'includesPush' | 'includesInapp'>;
 
 export type Campaign = CampaignSettings &
   Row<
@@ -292,7 +294,18 @@ function toColumns(settings: CampaignSettings): Record<string, unknown> {
     variants: json(settings.variants),
     recurrence: json(settings.recurrence),
     notif_limit: json(settings.notifLimit),
+    has_profile_values: namesOfProfile(settings).length > 0,
   };
+}
+
+/** Returns the placeholders of profile values in the texts of a campaign's messages. */
+export function namesOfProfile({
+  params,
+  variants,
+  includesPush: push,
+  includesInapp: inapp,
+}: CampaignMessages): string[] {
+  return profileNamesOf(params, variants, { push, inapp });
 }
 
 export async function* streamCampaigns(

@@ -31,7 +31,7 @@ export const attempts = rowsOfPeople({
     delivered_at, opened_at, shown_at, clicked_at`,
   otherColumns: `entity_id, campaign_id, id, due_at, expires_at, inapp_until, changed_at, app_id, send_id,
     message_ordinal, tries, is_paced, channel, state, code, provider, variant`,
-  holds: 'messages to the devices of people, what they said and what became of them',
+  holds: 'messages to the devices of people, what they said, also of their profiles, and what became of them',
   foundBy: 'user id; device id if no user was named, or if the device itself makes the request',
   erasedBy:
     'emptying ids and content, with a keyed hash in place of the user id; what waits is canceled. The rows ' +

@@ -61,24 +61,32 @@ export type Decision = ReportRow &
 
 const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.code, a.details, a.channel, a.variant, a.due_at,
     a.delivered_at, a.opened_at, a.shown_at, a.clicked_at, s.identifier AS send_identifier,
-    CASE WHEN NOT c.is_sensitive THEN a.content -> 'push' END AS push
+    CASE WHEN NOT c.is_sensitive AND (NOT c.has_profile_values OR $3) THEN a.content -> 'push' END AS push
   FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
   LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL`;
 
-/** Lists the attempts of a campaign's messages to a user, newest first; or those of a request's messages, in order. */
+/**
+ * Lists the attempts of a campaign's messages to a user, newest first; or those of a request's messages, in order.
+ * `showsValues`: also shows what pushes with values of a profile said.
+ */
 export async function listDecisions(
   db: Queryable,
   entityId: number,
   of: { campaignId: number; userId: string } | { sendId: number },
-  limit: number,
+  { limit, showsValues }: { limit: number; showsValues: boolean },
 ): Promise<Decision[]> {
   // Uses the index attempts_by_send, or attempts_by_user.
   const [found, values] =
     'sendId' in of
-      ? ['a.send_id = $3 ORDER BY a.message_ordinal, a.id', [of.sendId]]
-      : ['a.user_id = $3 AND a.campaign_id = $4 ORDER BY a.id DESC', [of.userId, of.campaignId]];
+      ? ['a.send_id = $4 ORDER BY a.message_ordinal, a.id', [of.sendId]]
+      : ['a.user_id = $4 AND a.campaign_id = $5 ORDER BY a.id DESC', [of.userId, of.campaignId]];
   return readRows<Decision>(
-    await db.query(`${DECISIONS} WHERE a.entity_id = $1 AND ${found} LIMIT $2`, [entityId, limit, ...values]),
+    await db.query(`${DECISIONS} WHERE a.entity_id = $1 AND ${found} LIMIT $2`, [
+      entityId,
+      limit,
+      showsValues,
+      ...values,
+    ]),
   );
 }
 

@@ -31,6 +31,11 @@ export function campaignBody({ entity }: Pick<Draw, 'entity'>, name: string, oth
   };
 }
 
+/** A value of the recipient's profile, such as their own id. */
+function profileValue(draw: Draw): string {
+  return `*@sor:${draw.entity.sor.identifier}.${draw.of(['plan', 'contact'])}|there@*`;
+}
+
 function drawCampaign(draw: Draw) {
   const name = draw.name('Campaign');
   const params = { push_title: 'Shop', push_message: 'News' };
@@ -38,6 +43,7 @@ function drawCampaign(draw: Draw) {
     () => campaignBody(draw, name),
     () => campaignBody(draw, name, { type: 'classic', params }),
     () => campaignBody(draw, name, { type: 'classic', params, filters: drawFilters(draw) }),
+    () => campaignBody(draw, name, { type: 'classic', params: { push_message: `Hello ${profileValue(draw)}` } }),
     () =>
       campaignBody(draw, name, {
         type: 'classic',
@@ -95,6 +101,14 @@ export const sendOperations: LifeOperations = {
   launchCampaign: { ...about('campaign'), weight: 3 },
   cancelCampaign: { call: (draw) => ({ item: draw.spare('campaign') }), weight: 0.5 },
   planCampaign: about('campaign'),
+  previewCampaign: call((draw) => ({
+    body: {
+      campaign: draw.item('campaign').id,
+      variant_params: { push_title: profileValue(draw) },
+      ...(draw.chance(0.5) && { user: draw.person().userId }),
+    },
+  })),
+  viewPicture: call(() => ({ query: { address: 'http://127.0.0.1:9/none.png' } })),
   testCampaign: {
     ...about('transactional', (draw) => ({
       body: { users: [draw.person().userId], templateVars: { order: 1, name: draw.value(draw.person()) } },

@@ -20,6 +20,7 @@ import { fileUrl } from '../../../store/files/file-link.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertConnection, type SettingValues } from '../../../store/syncs/connections.ts';
 import { insertEventDefinitions, listEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { httpSource } from '../../harness/core/http-source.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
@@ -39,6 +40,15 @@ import { insertSampleSend, type SampleSend } from '../sends/sample-sends.ts';
 import { anotherSync, insertSampleSync, type SampleSync } from '../syncs/sample-sync.ts';
 import { basic } from '../tracking/sample-tracking.ts';
 import { insertSampleLinks, type SampleLinks } from './sample-links.ts';
+
+const PICTURE = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAA=', 'base64');
+let pictures: Promise<string> | undefined;
+
+/** The address of a picture at a server that ends with the test file. */
+function pictureAddress(): Promise<string> {
+  pictures ??= httpSource().then((source) => source.serve('/van.gif', (_request, response) => response.end(PICTURE)));
+  return pictures;
+}
 
 /** A world in which every kind of object stands once, and a person has a value. */
 export type Sample = World & {
@@ -71,6 +81,8 @@ export type Sample = World & {
   campaigns: SampleCampaigns;
   sent: SampleSend;
   crash: string;
+  /** Its address. */
+  picture: string;
   /** One that can be fetched. */
   file: { identifier: string; token: string };
   eventId: string;
@@ -543,6 +555,15 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
       }),
     ]),
   ),
+  'POST /api/campaigns/preview': ({ campaigns, person, sor }) => ({
+    body: {
+      campaign: campaigns.draft,
+      variant_params: { push_title: `Hello *@sor:${sor.identifier}.plan|there@*` },
+      templateVars: { parcel: '17' },
+      user: person,
+    },
+  }),
+  'GET /api/campaigns/picture': ({ picture }) => ({ query: { address: picture } }),
   'GET /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
   'POST /api/campaign/:campaign_identifier/test': ({ campaigns, seen }) => ({
     params: { campaign_identifier: campaigns.draft },
@@ -860,6 +881,7 @@ export async function makeSample(
   if (route.path.endsWith('/enable'))
     await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
   const others = {
+    picture: await pictureAddress(),
     ...(await insertOthers(store, world, person)),
     ...(await insertBesideApps(store, world, route.path)),
   };
