@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseExactJson } from '../../../domain/json/exact-json.ts';
-import { compileTemplate, joinPlaceholders, type TemplateVars } from '../../../domain/campaigns/placeholders.ts';
+import {
+  compileTemplate,
+  isProfileName,
+  joinPlaceholders,
+  readProfileName,
+  type TemplateVars,
+} from '../../../domain/campaigns/placeholders.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 
 function render(text: string, vars: TemplateVars) {
@@ -79,6 +85,20 @@ it.for(['9007199254740993', '1.50', '1e3', '-0', '0', '12345678901234567890.1234
 
 it('true and false are values', () => {
   expect(render('*@yes@* *@no|default@*', { yes: true, no: false })).toBe('true false');
+});
+
+it('a name with sor: takes a profile value, whatever the key of the attribute is', () => {
+  const text = '*@sor:sor_x.first name|there@* *@sor:sor_x.a.b@* *@sor:sor_x@* *@sor:a*@a@*';
+  const { placeholders } = compileTemplate(text);
+  expect(placeholders).toEqual([
+    { name: 'sor:sor_x.first name', hasDefault: true },
+    { name: 'sor:sor_x.a.b', hasDefault: false },
+    { name: 'sor:sor_x', hasDefault: false },
+    { name: 'a', hasDefault: false },
+  ]);
+  expect(placeholders.map((placeholder) => isProfileName(placeholder.name))).toEqual([true, true, true, false]);
+  expect(readProfileName('sor:sor_x.a.b')).toEqual({ sor: 'sor_x', key: 'a.b' });
+  expect(readProfileName('sor:sor_x')).toBeNull();
 });
 
 const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,8}$/);

@@ -93,7 +93,7 @@ export const dynamicCampaignUnderKill: FlowUnderKill<CampaignRun> = {
   },
 };
 
-/** A campaign to devices of many users; every fifth of them has two. */
+/** A campaign to devices of many users; every fifth of them has two, and every second a value that its text takes. */
 export async function launchToMany({ store, app: server }: Stack, change: object = {}): Promise<CampaignRun> {
   const world = await makeWorld(store);
   const app = await insertSampleApp(store.db, world.entity.id, 'com.example.campaign');
@@ -104,6 +104,11 @@ export async function launchToMany({ store, app: server }: Stack, change: object
     `
     SELECT n, 'user ' || n AS user_id, kind || n AS device_id FROM generate_series(1, ${USERS}) n
     CROSS JOIN LATERAL (SELECT 'phone ' AS kind UNION ALL SELECT 'tablet ' WHERE n % 5 = 0) k`,
+  );
+  await store.db.query(
+    `INSERT INTO attribute_values (entity_id, sor_id, customer_type, customer_id, attribute_id, changed_at, string_value)
+     SELECT $1, $2, 0, 'user ' || n, $3, now(), 'plan ' || n FROM generate_series(2, ${USERS}, 2) n`,
+    [world.entity.id, world.sor.id, world.attributes.plan!.id],
   );
   const call = async <R>(method: 'POST' | 'PUT', url: string, payload: object = {}) => {
     const reply = await server.inject({ method, url, headers: { authorization: `Token ${world.token}` }, payload });
@@ -117,7 +122,7 @@ export async function launchToMany({ store, app: server }: Stack, change: object
     includes_push: true,
     includes_inapp: false,
     start_date: 'now',
-    params: { push_message: 'News' },
+    params: { push_message: `News for *@sor:${world.sor.identifier}.plan|you@*` },
     ...change,
   });
   await call('PUT', `/api/campaign/${campaign}/launch`);
@@ -137,7 +142,7 @@ export async function sentTo({ store: { db } }: Stack, { appId }: CampaignRun): 
     `SELECT (SELECT count(*) FROM (SELECT DISTINCT user_id, device_id FROM attempts WHERE app_id = $1) a) AS devices,
        (SELECT count(*) FROM attempts WHERE app_id = $1) AS attempts, (SELECT count(*) FROM campaign_audience) AS left,
        (SELECT count(*) FROM devices WHERE app_id = $1 AND push_token IS NULL) AS gone,
-       (SELECT md5(string_agg(concat_ws(' ', user_id, device_id, code), ',' ORDER BY user_id, device_id))
+       (SELECT md5(string_agg(concat_ws(' ', user_id, device_id, code, content -> 'push' ->> 'body'), ',' ORDER BY user_id, device_id))
         FROM attempts WHERE app_id = $1) AS content`,
     [appId],
   );
