@@ -67,7 +67,7 @@ function Push({ platform, message, app = 'Your app', picture, cutAt }: Extract<P
   );
 }
 
-function Inapp({ platform, message, picture: _picture }: Extract<Props, { channel: 'inapp' }>) {
+function Inapp({ platform, message }: Extract<Props, { channel: 'inapp' }>) {
   const { kind = 'native', title = null, content = null, button = null, contentUrl = null } = message ?? {};
   const texts = [title, content, button && `Button: ${button}`, contentUrl && `Page: ${contentUrl}`].filter(Boolean);
   const isPage = kind === 'url' && (message?.autoDisplay === true || title === null);
