@@ -206,8 +206,8 @@ const statsQuery = z.object({
     .enum(['accurate', 'fast'], { error: 'must be accurate or fast' })
     .default('accurate')
     .describe(
-      '`fast` counts a sample of one person in 16 and estimates the rest; the header `X-Funnel-Error` says how far each number ' +
-        'of people may be off, with 95 % certainty',
+      '`fast` counts a sample of one person in 16 and estimates the rest: `completions_error` says how far each number of people ' +
+        'may be off, also in the header `X-Funnel-Error`. Of apps with fewer than 10,000 people `fast` is exact',
     ),
   aliases: queryFlag.optional().describe('Count an id that an app has made another one (an alias) as that one'),
 });
@@ -238,7 +238,27 @@ const funnelBody = z.object({
   ),
 });
 
+const estimate = {
+  exact: z.boolean().describe('False: estimated from a sample, in the mode `fast`. It is the same in all of an answer'),
+  completions_error: z
+    .int()
+    .describe('By how many people `completions` may be off, with 95 % certainty; 0 if it is exact'),
+};
+
 const averageDuration = z.number().nullable().describe('Seconds; null if no person did');
+
+const seconds = z.number().describe('Seconds');
+
+const FunnelTimes = z
+  .object({
+    median: seconds.describe('Half of the people took these seconds or less, to 2 %'),
+    nine_in_ten: seconds.describe('Nine in ten people did, to 2 %'),
+    histogram: z
+      .array(z.object({ from: seconds, until: seconds, people: z.int() }))
+      .describe('People by seconds: `from` or more, less than `until`, each bar about twice as long as the one before'),
+  })
+  .meta({ id: 'FunnelTimes' });
+export type FunnelTimes = z.output<typeof FunnelTimes>;
 
 /** How many people completed a step (reference: Funnels, 6). */
 export const FunnelStats = z
@@ -247,6 +267,17 @@ export const FunnelStats = z
     completions: z.int().describe('Number of people'),
     average_duration: averageDuration.describe('Seconds from step 0; null if no person did'),
     last_completed_at: instant.nullable(),
+    ...estimate,
+    share: z.number().nullable().describe('Of the people of step 0, from 0 to 1; null if there are none'),
+    share_error: z
+      .number()
+      .nullable()
+      .describe('Half of the 95 % interval of `share`, as if these people were some of many'),
+    since_previous: FunnelTimes.nullable()
+      .optional()
+      .describe(
+        'Time from the step before, in the chain of the first completion; null for step 0 and without people. Not with `breakdown`',
+      ),
     breakdown: z.string().nullable().optional().describe('Value of the property; null: none. Only with `breakdown`'),
   })
   .meta({ id: 'FunnelStats' });
@@ -260,17 +291,26 @@ export const FunnelFollowUp = z
     log_name: z.string(),
     display_name: z.string(),
     completions: z.int().describe('Number of people'),
+    ...estimate,
     average_duration: averageDuration.describe(
       "Seconds from the step to the person's first such event, also beyond max_duration",
     ),
   })
   .meta({ id: 'FunnelFollowUp' });
 
+const outcome = z.enum(['completed', 'dropped'], { error: 'must be completed or dropped' });
+const stepNumber = (what: string) =>
+  z
+    .string({ error: 'is required: the number of a step, from 0' })
+    .regex(/^\d{1,3}$/, 'must be the number of a step, from 0')
+    .transform(Number)
+    .describe(what);
+
 const countQuery = statsQuery.extend({
   breakdown: text()
     .optional()
     .describe(
-      'Divide people by a property of their first step: `detail.<member>`, or a field of the device ' +
+      'Divide people by a property of their first step: `week`, its Monday in UTC, `detail.<member>`, or a field of the device ' +
         'as it is now: app_version, os_version, sdk_version, device_model, device_type, country_code or language_code',
     ),
 });
@@ -313,14 +353,52 @@ export const exploreFunnel = operation({
   summary: 'List what people do after a step of a funnel, the most frequent event first',
   idempotencyKey: 'ignored',
   query: statsQuery.extend({
-    position: z
-      .string({ error: 'is required: the number of a step, from 0' })
-      .regex(/^\d{1,3}$/, 'must be the number of a step, from 0')
-      .transform(Number)
-      .describe('The step after which to look, from 0'),
+    position: stepNumber('The step after which to look, from 0'),
+    dropped: queryFlag.optional().describe('Only people who did not complete the step after it'),
   }),
   body: funnelBody,
   result: z.array(FunnelFollowUp),
+});
+
+const FunnelPerson = z
+  .object({
+    user_id: z.string().nullable(),
+    device_id: z.string().nullable().describe('Instead of the user, of a person without one'),
+    last_completed_at: instant.describe('When they last completed the step; with `dropped` the one before it'),
+  })
+  .meta({ id: 'FunnelPerson' });
+export type FunnelPerson = z.output<typeof FunnelPerson>;
+
+/** Maximum number of people in a list. */
+export const MAX_FUNNEL_PEOPLE = 100;
+
+export const listFunnelPeople = operation({
+  id: 'listFunnelPeople',
+  tag: 'Funnels',
+  right: 'usage_analytics_view',
+  exactNumbers: 'as text',
+  method: 'POST',
+  path: '/api/funnels/people',
+  summary: 'List the first hundred people of a step of a funnel, the latest first',
+  description:
+    `People who completed a step, or dropped out before it: up to ${MAX_FUNNEL_PEOPLE}. In the mode \`fast\` they are people of the sample. ` +
+    'The audit log gets an entry for each of them.',
+  audits: ['read funnel', 'read customer'],
+  idempotencyKey: 'ignored',
+  query: statsQuery.extend({
+    step: stepNumber('The step, from 0'),
+    outcome: outcome
+      .default('completed')
+      .describe(
+        '`completed`: people who completed the step; `dropped`: they completed the step before, and not this one',
+      ),
+  }),
+  body: funnelBody,
+  result: z.object({
+    completions: z.int().describe('Number of people with this outcome'),
+    ...estimate,
+    people: z.array(FunnelPerson).describe(`Up to ${MAX_FUNNEL_PEOPLE} of them, the latest first`),
+  }),
 });
 
 function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {

@@ -146,6 +146,7 @@ listEventDefinitions GET /api/apps/:app_identifier/event_definitions token right
 listEvents GET /api/apps/:app_identifier/events token rights=usage_analytics_view audited=true
 listExportRuns GET /api/data_exporters/:exporter_id/runs token rights=sor_manage,usage_analytics_view
 listFeedRequests GET /api/attribute_values/feeds token rights=sor_manage
+listFunnelPeople POST /api/funnels/people token rights=usage_analytics_view audited=true idempotencyKey=ignored
 listFunnels GET /api/funnels token rights=funnels_view
 listGdprHolds GET /api/gdpr/holds token rights=gdpr_data_manage audited=true
 listGdprIdentifiers GET /api/gdpr/requests/:request_id/identifiers token rights=gdpr_data_manage audited=true

@@ -29,6 +29,8 @@ export const PLACES = {
   connectorCalls: 64,
   /** Funnels and previews that may read all events of a period: each takes two database sessions. */
   heavyReads: 2,
+  /** Those that read a sample of one person in 16. */
+  fastReads: 1,
   /** Streamed lists: each holds a piece of about 1 MiB, or a database session, until its caller has read it. */
   streamedLists: 16,
 } as const;
@@ -53,6 +55,7 @@ export const BOUNDS = {
   deliveries: { maxEach: 4, maxWaitingEach: 4, maxWaiting: 16 },
   connectorCalls: { maxEach: 4, maxWaitingEach: 1, maxWaiting: 16 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
+  fastReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
   streamedLists: { maxEach: 4, maxWaitingEach: 100, maxWaiting: 500 },
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
@@ -67,6 +70,7 @@ const BY_CPU_SHARE: Partial<Record<Limit, Omit<PortionKind, 'name'>>> = {
   reports: { countedMs: COUNTED_MS },
   sends: { countedMs: 500 },
   heavyReads: { countedMs: COUNTED_MS, isUrgent: true },
+  fastReads: { countedMs: COUNTED_MS, isUrgent: true },
 };
 
 /** Opens the places of a limit, once a process. */

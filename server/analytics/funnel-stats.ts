@@ -1,7 +1,10 @@
 /** The routes of funnels' figures: statistics, follow-ups, people. */
 
 import * as api from '../../api/analytics/funnels.ts';
+import type { DurationCounts } from '../../domain/analytics/duration-counts.ts';
+import { type FunnelTotals, MAX_PROPERTIES, type StepTotal } from '../../domain/analytics/funnel-counts.ts';
 import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
+import { sampleError, shareError } from '../../domain/analytics/sample-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
@@ -12,21 +15,22 @@ import {
   countFunnel,
   exploreFunnel,
   type FunnelQuery,
-  MAX_PROPERTIES,
-  type StepTotal,
+  listPeopleOfStep,
 } from '../../store/analytics/funnel-stats.ts';
 import { findFunnel } from '../../store/analytics/funnels.ts';
+import { hasFewPeople } from '../../store/analytics/sample.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { listDisplayNames } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { audit } from '../http/audit.ts';
+import { audit, auditReads } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { JSON_HEADERS, Reply } from '../http/reply.ts';
 import { requireRightOfField } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
+import type { HeavyRead } from './heavy-reads.ts';
 
 const quickStats = route(api.quickFunnelStats, ({ query, body: { funnel }, ...who }, deps) =>
   countPeople(api.quickFunnelStats, { query, who, funnel: async () => funnel }, deps),
@@ -74,22 +78,28 @@ async function countPeople(
     await audit(db, who, { action: 'read', subjectKind: 'funnel', ...(subject !== undefined && { subject }), details });
   }
   const totals =
-    (await heavyReads.within(entityId, who.hungUp(), (signal) =>
-      countFunnel(db, entityId, { ...asked.query, breakdown }, { signal }),
+    (await heavyReads.within(
+      entityId,
+      who.hungUp(),
+      (signal) => countFunnel(db, entityId, { ...asked.query, breakdown }, { signal }),
+      asked.kind,
     )) ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);
-  const result = totals.flatMap(({ property, steps }) =>
+  const result = inOrder(totals, breakdown).flatMap(({ property, steps }) =>
     steps.map((total, step) => ({
       step,
-      ...completions(total, asked.query.oneIn),
+      ...completions(total, asked),
       last_completed_at: total.lastAt?.toISOString() ?? null,
-      ...(breakdown && { breakdown: property }),
+      ...shareOf(total, steps[0]!),
+      ...(breakdown ? { breakdown: property } : { since_previous: timesOf(total.sincePrevious, asked) }),
     })),
   );
-  return estimated(
-    result,
-    totals.flatMap(({ steps }) => steps),
-    asked.query.oneIn,
-  );
+  return estimated(result, query.mode);
+}
+
+/** Weeks come in order of time, other values with most people first. */
+function inOrder(totals: FunnelTotals[], breakdown: Breakdown | null): FunnelTotals[] {
+  if (!breakdown || !('week' in breakdown)) return totals;
+  return totals.toSorted(({ property: a }, { property: b }) => ((a ?? '') < (b ?? '') ? -1 : 1));
 }
 
 const explore = route(
@@ -98,10 +108,15 @@ const explore = route(
     const { id } = await requireApp(db, entityId, query.app_id);
     const last = funnel.steps.length - 1;
     if (query.position > last) refuseField('position', `must be the number of a step, from 0 to ${last}`);
-    const { query: asked, appIds } = await funnelQuery(db, entityId, query, funnel);
-    const followed = [...new Set([...appIds, id])];
-    const found = await heavyReads.within(entityId, hungUp(), (signal) =>
-      exploreFunnel(db, entityId, asked, { position: query.position, followed, signal }),
+    if (query.dropped && query.position === last) refuseField('dropped', 'needs a step after the position');
+    const asked = await funnelQuery(db, entityId, query, funnel);
+    const followed = [...new Set([...asked.appIds, id])];
+    const after = { position: query.position, onlyDropped: query.dropped ?? false, followed };
+    const found = await heavyReads.within(
+      entityId,
+      hungUp(),
+      (signal) => exploreFunnel(db, entityId, asked.query, { ...after, signal }),
+      asked.kind,
     );
     const apps = await listAppsById(db, entityId, followed);
     const names = await listDisplayNames(db, entityId, followed);
@@ -110,32 +125,75 @@ const explore = route(
       log_type: logType,
       log_name: name,
       display_name: names({ appId, logType, name }),
-      ...completions(total, asked.oneIn),
+      ...completions(total, asked),
     }));
-    return estimated(result, found, asked.oneIn);
+    return estimated(result, query.mode);
   },
 );
 
+const people = route(api.listFunnelPeople, async ({ query, body: { funnel }, ...who }, { db, secrets, heavyReads }) => {
+  const { entityId } = who.caller;
+  await requireApp(db, entityId, query.app_id);
+  const { step, outcome } = query;
+  const first = outcome === 'dropped' ? 1 : 0;
+  const last = funnel.steps.length - 1;
+  if (step < first || step > last) refuseField('step', `must be the number of a step, from ${first} to ${last}`);
+  const asked = await funnelQuery(db, entityId, query, funnel);
+  const found = await heavyReads.within(
+    entityId,
+    who.hungUp(),
+    (signal) =>
+      listPeopleOfStep(db, entityId, asked.query, {
+        outcome: { step, outcome },
+        limit: api.MAX_FUNNEL_PEOPLE,
+        signal,
+      }),
+    asked.kind,
+  );
+  const hashes = found.listed.map(({ person }) =>
+    secrets.customerHash(entityId, person.startsWith('u') ? 'user_id' : 'device_id', person.slice(1)),
+  );
+  await audit(db, who, {
+    action: 'read',
+    subjectKind: 'funnel',
+    details: { app: query.app_id, people: hashes.length },
+  });
+  await auditReads(db, who, hashes, { what: 'people of a funnel' });
+  return {
+    ...estimateOf(found.people, asked),
+    people: found.listed.map(({ person, at }) => ({
+      user_id: person.startsWith('u') ? person.slice(1) : null,
+      device_id: person.startsWith('d') ? person.slice(1) : null,
+      last_completed_at: at.toISOString(),
+    })),
+  };
+});
+
 type StatsQuery = { from: string; till: string; mode: 'accurate' | 'fast'; aliases?: boolean | undefined };
 type AskedFunnel = { max_duration: number; steps: FunnelStep[]; exclusions?: FunnelExclusion[] | undefined };
+
+/** `kind`: of its places. The mode `fast` is exact for apps with few people. */
+type AskedQuery = { query: FunnelQuery; appIds: number[]; kind: HeavyRead };
 
 async function funnelQuery(
   db: Queryable,
   entityId: number,
   { from, till, mode, aliases = false }: StatsQuery,
   funnel: AskedFunnel,
-): Promise<{ query: FunnelQuery; appIds: number[] }> {
+): Promise<AskedQuery> {
   if (from > till) refuseField('till', `must not be before from, ${from}`);
   const { appIds, ...steps } = await resolveSteps(db, entityId, funnel, 'funnel.');
+  const ofSample = mode === 'fast' && !(await hasFewPeople(db, entityId, appIds));
   return {
     appIds,
+    kind: ofSample ? 'fast' : 'exact',
     query: {
       ...steps,
       from: new Date(from),
       until: new Date(Date.parse(till) + DAY_MS),
       maxSeconds: funnel.max_duration,
       aliases,
-      oneIn: mode === 'fast' ? SAMPLED_ONE_IN : 1,
+      ofSample,
       breakdown: null,
     },
   };
@@ -145,26 +203,47 @@ const OF_DETAIL = 'detail.';
 
 function breakdownOf(given: string): Breakdown {
   if (given.startsWith(OF_DETAIL) && given.length > OF_DETAIL.length) return { detail: given.slice(OF_DETAIL.length) };
+  if (given === 'week') return { week: true };
   const fields: readonly string[] = BREAKDOWN_FIELDS;
   if (fields.includes(given)) return { device: given as BreakdownField };
-  return refuseField('breakdown', sayUnknown(given, [...fields, 'detail.<member>']));
+  return refuseField('breakdown', sayUnknown(given, [...fields, 'week', 'detail.<member>']));
 }
 
-function completions({ people, seconds }: Pick<StepTotal, 'people' | 'seconds'>, oneIn: number) {
-  return { completions: people * oneIn, average_duration: people === 0 ? null : seconds / people };
+const timesCounted = ({ query: { ofSample } }: Pick<AskedQuery, 'query'>) => (ofSample ? SAMPLED_ONE_IN : 1);
+
+function completions({ people, seconds }: Pick<StepTotal, 'people' | 'seconds'>, asked: AskedQuery) {
+  return { ...estimateOf(people, asked), average_duration: people === 0 ? null : seconds / people };
 }
 
-function estimated<T>(result: T[], totals: readonly Pick<StepTotal, 'people'>[], oneIn: number): T[] | Reply {
-  if (oneIn === 1) return result;
-  const errors = totals.map(({ people }) => sampleError(people, oneIn)).join(', ');
+function estimateOf(people: number, asked: AskedQuery) {
+  const { ofSample } = asked.query;
+  return {
+    completions: people * timesCounted(asked),
+    completions_error: ofSample ? sampleError(people) : 0,
+    exact: !ofSample,
+  };
+}
+
+function shareOf({ people }: StepTotal, { people: first }: StepTotal): Pick<api.FunnelStats, 'share' | 'share_error'> {
+  if (first === 0) return { share: null, share_error: null };
+  return { share: people / first, share_error: shareError(people, first) };
+}
+
+function timesOf(times: DurationCounts | undefined, asked: AskedQuery): api.FunnelTimes | null {
+  const median = times?.quantile(0.5) ?? null;
+  if (!times || median === null) return null;
+  return {
+    median,
+    nine_in_ten: times.quantile(0.9)!,
+    histogram: times.histogram().map((bar) => ({ ...bar, people: bar.people * timesCounted(asked) })),
+  };
+}
+
+/** Also tells the errors in a header, where `fast` was asked for. */
+function estimated<T extends { completions_error: number }>(result: T[], mode: StatsQuery['mode']): T[] | Reply {
+  if (mode === 'accurate') return result;
+  const errors = result.map(({ completions_error: error }) => error).join(', ');
   return new Reply({ success: true, result }, 200, { ...JSON_HEADERS, 'x-funnel-error': errors });
 }
 
-export const funnelStatsRoutes: Route[] = [quickStats, storedStats, explore];
-
-const Z_95 = 1.96;
-
-/** Returns the error of a step's count with 95 % certainty, from a sample of one person in `oneIn` (binomial). */
-function sampleError(counted: number, oneIn: number): number {
-  return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));
-}
+export const funnelStatsRoutes: Route[] = [quickStats, storedStats, explore, people];

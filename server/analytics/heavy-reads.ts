@@ -4,7 +4,7 @@ import type { CpuShare } from '../../domain/core/cpu-share.ts';
 import { openPlaces } from '../../domain/core/limits.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { Semaphore } from '../../domain/core/semaphore.ts';
-import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
+import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-sessions.ts';
 import { isQueryCanceled } from '../../store/core/database.ts';
 import { refuseWait } from '../http/refuse-wait.ts';
 
@@ -12,20 +12,28 @@ const RESTART_SECONDS = 1;
 const TRANSACTION_TIMEOUT = '25P04';
 export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
+/** `fast` reads the sample alone, and does not stand behind those that read all events. */
+export type HeavyRead = 'exact' | 'fast';
+
 /** Shares these reads out by entity; one slot stays free for others. Postgres stops computing if a caller hangs up. */
 export class HeavyReads {
-  readonly #take: Semaphore;
+  readonly #take: Record<HeavyRead, Semaphore>;
   readonly #closing = new AbortController();
 
   constructor(cpuShare: CpuShare) {
-    this.#take = openPlaces('heavyReads', cpuShare);
+    this.#take = { exact: openPlaces('heavyReads', cpuShare), fast: openPlaces('fastReads', cpuShare) };
   }
 
   /** Refuses with 429 if too many wait, with 503 if it takes too long. `read` ends its statements on its signal. */
-  async within<T>(entityId: number, hungUp: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async within<T>(
+    entityId: number,
+    hungUp: AbortSignal,
+    read: (signal: AbortSignal) => Promise<T>,
+    kind: HeavyRead = 'exact',
+  ): Promise<T> {
     const signal = AbortSignal.any([hungUp, this.#closing.signal]);
     try {
-      const release = await this.#take(entityId, undefined, signal);
+      const release = await this.#take[kind](entityId, undefined, signal);
       try {
         return await read(signal);
       } finally {

@@ -1,12 +1,21 @@
 /** Counts funnels: SQL of their events, which parallel sessions read by person, and chains through their steps. */
 
-import type { QueryResult } from 'pg';
 import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
+import {
+  type ChainsConsumer,
+  FunnelCounts,
+  type FunnelTotals,
+  PeopleOfStep,
+  type PersonOfStep,
+  type StepOutcome,
+} from '../../domain/analytics/funnel-counts.ts';
 import type { Row } from '../core/camel-row.ts';
-import { type Database, endingOn, type Tx } from '../core/database.ts';
+import type { Database, Tx } from '../core/database.ts';
 import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import type { DetailPairs, StepEvent } from '../../domain/analytics/funnel.ts';
+import { inShards, pagesOf, type Shard } from './funnel-sessions.ts';
 import { personSql } from './people.ts';
+import { isSampled, sampledEvents } from './sample.ts';
 
 export type FunnelQuery = {
   events: readonly (Omit<StepEvent, 'appId'> & { appId: number })[];
@@ -16,11 +25,13 @@ export type FunnelQuery = {
   until: Date;
   maxSeconds: number;
   aliases: boolean;
-  oneIn: number;
+  /** Whether only people in the sample count. */
+  ofSample: boolean;
   breakdown: Breakdown | null;
 };
 
-export type Breakdown = { detail: string } | { device: BreakdownField };
+/** `week`: the UTC week of a person's first step, by its Monday. */
+export type Breakdown = { detail: string } | { device: BreakdownField } | { week: true };
 
 const DEVICE_FIELDS = {
   app_version: 'app_version',
@@ -34,12 +45,19 @@ const DEVICE_FIELDS = {
 export type BreakdownField = keyof typeof DEVICE_FIELDS;
 export const BREAKDOWN_FIELDS = Object.keys(DEVICE_FIELDS) as BreakdownField[];
 
-type Shard = { number: number; of: number };
-
 export type AddParameter = (value: unknown) => string;
 
-/** `person`, with `joins`: of an event `e`. `mayCount`: false if the event alone shows that its person is left out. */
-type StatementParts = { with: string; joins: string; person: string; mayCount: string };
+/**
+ * `person`, with `joins`: of an event `e` of `eventsOf` these apps. `mayCount`: false if the event alone shows that its
+ * person is left out.
+ */
+type StatementParts = {
+  with: string;
+  eventsOf: (apps: string) => string;
+  joins: string;
+  person: string;
+  mayCount: string;
+};
 
 export function parameters(): { values: unknown[]; add: AddParameter } {
   const values: unknown[] = [];
@@ -70,24 +88,29 @@ function countedSql(
     SELECT * FROM unnest(${add(events.map(({ appId }) => appId))}::integer[], ${add(events.map(({ logType }) => logType))}::smallint[],
       ${names}, ${add(events.map(maskOf))}::bigint[]))`;
   const [property, device] = breakdownSql(query.breakdown, add);
-  const isOfShard = shardCondition(shard, query.oneIn);
+  const isOfShard = shardCondition(shard, query.ofSample);
+  const [from, until] = [add(query.from), add(query.until)];
+  const period = { aliases: query.aliases, from, until, ...(isOfShard && { isNeeded: isOfShard }) };
+  const eventsOf = (of: string) => (query.ofSample ? sampledEvents(of, period) : 'events');
   // The planner expects every second event for an expression, and hardly any for a comparison.
-  const mayCount = isOfShard === null ? 'true' : `coalesce(${isOfShard(unjoined)}, true)`;
+  const mayBeOfShard = shardCondition(shard, false); // the index of the sample has looked at its people
+  const mayCount = mayBeOfShard === null ? 'true' : `coalesce(${mayBeOfShard(unjoined)}, true)`;
   // The names, which `kinds` has, too, tell the planner how many rows to expect.
-  const matched = `SELECT e.happened_at AS at, e.id, ${refinedMask(query, add)} AS mask, ${person} COLLATE "C" AS person${property}
-    FROM events e
+  const matched = `SELECT e.happened_at AS at, e.id, ${refinedMask(query, add)} AS mask, ${person} COLLATE "C" AS person, ${unjoined} IS NOT NULL AS is_known${property}
+    FROM ${eventsOf(apps)} e
     JOIN kinds k ON k.app_id = e.app_id AND k.log_type = e.log_type AND k.name COLLATE "C" = e.name
     ${joins} ${device}
-    WHERE e.entity_id = $1 AND e.app_id = ANY (${apps}) AND e.happened_at >= ${add(query.from)} AND e.happened_at < ${add(query.until)}
+    WHERE e.entity_id = $1 AND e.app_id = ANY (${apps}) AND e.happened_at >= ${from} AND e.happened_at < ${until}
       AND e.name = ANY (${names}) AND ${mayCount}`;
   return {
     with: [...people, kinds].join(', '),
+    eventsOf,
     joins,
     person,
     mayCount,
-    // OFFSET 0 keeps the columns of `person` out of the sort.
-    counted: `SELECT ${hashOf('person')} AS hash, * FROM (${matched}) matched
-      WHERE mask <> 0 ${isOfShard === null ? '' : `AND coalesce(${isOfShard('person')}, false)`} OFFSET 0`,
+    // OFFSET 0 keeps the columns of `person` out of the sort. `mayCount` has checked people that the event alone shows.
+    counted: `SELECT ${hashOf('person')} AS hash, at, id, mask, person${property && ', property'} FROM (${matched}) matched
+      WHERE mask <> 0 ${isOfShard === null ? '' : `AND (is_known OR coalesce(${isOfShard('person')}, false))`} OFFSET 0`,
   };
 }
 
@@ -110,8 +133,6 @@ function funnelSql(
   const isBroken = (step: number) => query.events.some(({ breaksAfter }) => breaksAfter.includes(step));
   return { ...parts, levels: levelsSql(counted, depth, limit, isBroken) };
 }
-
-export type StepOutcome = { step: number; outcome: 'completed' | 'dropped' };
 
 const EVERYBODY: Shard = { number: 0, of: 1 };
 
@@ -163,6 +184,9 @@ function pairSql(key: string, value: DetailPairs[string], add: AddParameter): st
 function breakdownSql(breakdown: Breakdown | null, add: AddParameter): [property: string, join: string] {
   if (breakdown === null) return ['', ''];
   if ('detail' in breakdown) return [`, e.detail ->> ${add(breakdown.detail)}::text AS property`, ''];
+  if ('week' in breakdown) {
+    return [`, to_char(date_trunc('week', e.happened_at AT TIME ZONE 'UTC'), 'YYYY-MM-DD') AS property`, ''];
+  }
   return [
     `, dev.${DEVICE_FIELDS[breakdown.device]} AS property`,
     'LEFT JOIN devices dev ON dev.entity_id = $1 AND dev.app_id = e.app_id AND dev.device_id = e.device_id',
@@ -172,12 +196,12 @@ function breakdownSql(breakdown: Breakdown | null, add: AddParameter): [property
 const hashOf = (person: string) => `hashtextextended(${person}, 0)`;
 
 /** Returns the condition of a shard; null: all people. The sample uses another hash than the shards. */
-function shardCondition({ number, of }: Shard, oneIn: number): ((person: string) => string) | null {
-  if (of === 1 && oneIn === 1) return null;
+function shardCondition({ number, of }: Shard, ofSample: boolean): ((person: string) => string) | null {
+  if (of === 1 && !ofSample) return null;
   return (person) =>
     [
       ...(of === 1 ? [] : [`abs(${hashOf(person)} % ${of}) = ${number}`]),
-      ...(oneIn === 1 ? [] : [`hashtextextended(${person}, 1) % ${oneIn} = 0`]),
+      ...(ofSample ? [isSampled(person)] : []),
     ].join(' AND ');
 }
 
@@ -199,12 +223,7 @@ function levelsSql(counted: string, depth: number, limit: string, isBroken: (ste
   return rows;
 }
 
-/** The people who completed a step: their number, their seconds since step 0 in all, and when the last one did. */
-export type StepTotal = { people: number; seconds: number; lastAt: Date | null };
-type FunnelTotals = { property: string | null; steps: StepTotal[] };
 type Followed = Row<'events', 'appId' | 'logType' | 'name'> & { people: number; seconds: number };
-
-export const MAX_PROPERTIES = 1_000;
 
 /** Number of a person's events that come as one value; those of a person with more, mostly a robot, come one by one. */
 const MAX_EVENTS_AT_ONCE = 5_000;
@@ -223,23 +242,50 @@ export async function countFunnel(
   query: FunnelQuery,
   { maxEventsAtOnce = MAX_EVENTS_AT_ONCE, signal }: { maxEventsAtOnce?: number; signal?: AbortSignal } = {},
 ): Promise<FunnelTotals[] | null> {
-  const counts = new FunnelCounts(query);
-  await inShards(db, signal, async (session, shard) => {
-    const part = { session, entityId, query, shard, counts };
-    const busy = await countPeople(part, maxEventsAtOnce);
-    if (busy.length > 0) await countBusyPeople(part, busy);
-  });
+  const counts = new FunnelCounts(rulesOf(query), query.breakdown !== null);
+  await followPeople(db, entityId, query, counts, { maxEventsAtOnce, signal });
   return counts.totals();
+}
+
+/** Lists people with this outcome, latest first, and counts all of them; memory is bounded as in `countFunnel`. */
+export async function listPeopleOfStep(
+  db: Database,
+  entityId: number,
+  query: FunnelQuery,
+  { outcome, limit, signal }: { outcome: StepOutcome; limit: number; signal?: AbortSignal },
+): Promise<{ people: number; listed: PersonOfStep[] }> {
+  const found = new PeopleOfStep(rulesOf(query), outcome, limit);
+  await followPeople(db, entityId, { ...query, breakdown: null }, found, { signal });
+  return { people: found.people, listed: found.listed() };
+}
+
+const rulesOf = ({ details, maxSeconds }: FunnelQuery): ChainRules => ({
+  steps: details.length,
+  maxMicros: maxSeconds * 1e6,
+});
+
+async function followPeople(
+  db: Database,
+  entityId: number,
+  query: FunnelQuery,
+  consumer: ChainsConsumer,
+  { maxEventsAtOnce = MAX_EVENTS_AT_ONCE, signal }: { maxEventsAtOnce?: number; signal?: AbortSignal | undefined },
+): Promise<void> {
+  await inShards(db, signal, async (session, shard) => {
+    const part = { session, entityId, query, shard, consumer };
+    const busy = await followMostPeople(part, maxEventsAtOnce);
+    if (busy.length > 0) await followBusyPeople(part, busy);
+  });
 }
 
 /** Bytes of an event: its time in microseconds since 2000, and its mask. */
 const EVENT_BYTES = 16;
 const PACKED = 'timestamptz_send(at) || int8send(mask)';
 
-type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; counts: FunnelCounts };
+type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; consumer: ChainsConsumer };
 
-async function countPeople(
-  { session, entityId, query, shard, counts }: Part,
+async function followMostPeople(
+  { session, entityId, query, shard, consumer }: Part,
   maxEventsAtOnce: number,
 ): Promise<string[]> {
   const { values, add } = parameters();
@@ -248,23 +294,23 @@ async function countPeople(
   const property = query.breakdown
     ? '(array_agg(property ORDER BY at, id) FILTER (WHERE mask & 1 <> 0))[1]'
     : 'NULL::text';
-  const statement = `WITH ${tables} SELECT ${property} AS property, CASE WHEN ${tooMany} THEN person END AS busy,
+  const statement = `WITH ${tables} SELECT person, ${property} AS property, ${tooMany} AS busy,
       CASE WHEN NOT ${tooMany} THEN string_agg(${PACKED}, '' ORDER BY at, id) END AS events
     FROM (${counted}) counted GROUP BY hash, person`;
   const busy: string[] = [];
-  type Row = { property: string | null; busy: string | null; events: Buffer | null };
+  type Row = { person: string; property: string | null; busy: boolean; events: Buffer | null };
   const slice = new TimeSlice();
   for await (const rows of pagesOf<Row>(session, 'people', statement, [entityId, ...values], PEOPLE_PER_PAGE)) {
-    for (const { property: value, busy: person, events } of rows) {
-      if (person !== null) busy.push(person);
-      else counts.add(value, followAll(counts.newPerson(), events!));
+    for (const { person, property: value, busy: isBusy, events } of rows) {
+      if (isBusy) busy.push(person);
+      else consumer.add(person, value, followAll(new FunnelChains(consumer.rules), events!));
       if (slice.isOver) await slice.next();
     }
   }
   return busy;
 }
 
-async function countBusyPeople({ session, entityId, query, shard, counts }: Part, people: string[]): Promise<void> {
+async function followBusyPeople({ session, entityId, query, shard, consumer }: Part, people: string[]): Promise<void> {
   const { values, add } = parameters();
   const { with: tables, counted } = countedSql(query, shard, add);
   const property = query.breakdown ? 'CASE WHEN mask & 1 <> 0 THEN property END' : 'NULL::text';
@@ -275,14 +321,14 @@ async function countBusyPeople({ session, entityId, query, shard, counts }: Part
   for await (const rows of pagesOf<Row>(session, 'busy_people', statement, [entityId, ...values], EVENTS_PER_PAGE)) {
     for (const { person, starts, property: value, events } of rows) {
       if (last?.person !== person) {
-        if (last) counts.add(last.property, last.chains);
-        last = { person, chains: counts.newPerson(), property: null, hasStarted: false };
+        if (last) consumer.add(last.person, last.property, last.chains);
+        last = { person, chains: new FunnelChains(consumer.rules), property: null, hasStarted: false };
       }
       if (starts && !last.hasStarted) Object.assign(last, { property: value, hasStarted: true });
       followAll(last.chains, events);
     }
   }
-  if (last) counts.add(last.property, last.chains);
+  if (last) consumer.add(last.person, last.property, last.chains);
 }
 
 function followAll(chains: FunnelChains, events: Buffer): FunnelChains {
@@ -293,64 +339,20 @@ function followAll(chains: FunnelChains, events: Buffer): FunnelChains {
   return chains;
 }
 
-/** `timestamptz_send` counts from here. */
-const EPOCH_MS = Date.UTC(2000, 0);
-
-class FunnelCounts {
-  readonly #rules: ChainRules;
-  readonly #byProperty = new Map<string | null, { people: number; micros: number; last: number }[]>();
-
-  constructor({ details, maxSeconds, breakdown }: FunnelQuery) {
-    this.#rules = { steps: details.length, maxMicros: maxSeconds * 1e6 };
-    if (!breakdown) this.#stepsOf(null);
-  }
-
-  newPerson(): FunnelChains {
-    return new FunnelChains(this.#rules);
-  }
-
-  add(property: string | null, { completions }: FunnelChains): void {
-    if (completions[0] === null || this.#byProperty.size > MAX_PROPERTIES) return;
-    const steps = this.#stepsOf(property);
-    for (const [step, completion] of completions.entries()) {
-      if (completion === null) continue;
-      const total = steps[step]!;
-      total.people += 1;
-      total.micros += completion.first - completion.start;
-      total.last = Math.max(total.last, completion.last);
-    }
-  }
-
-  #stepsOf(property: string | null) {
-    let steps = this.#byProperty.get(property);
-    if (!steps) {
-      steps = Array.from({ length: this.#rules.steps }, () => ({ people: 0, micros: 0, last: -Infinity }));
-      this.#byProperty.set(property, steps);
-    }
-    return steps;
-  }
-
-  totals(): FunnelTotals[] | null {
-    if (this.#byProperty.size > MAX_PROPERTIES) return null;
-    return [...this.#byProperty]
-      .map(([property, steps]) => ({
-        property,
-        steps: steps.map(({ people, micros, last }) => ({
-          people,
-          seconds: micros / 1e6,
-          lastAt: people === 0 ? null : new Date(Math.floor(last / 1_000) + EPOCH_MS),
-        })),
-      }))
-      .sort((a, b) => b.steps[0]!.people - a.steps[0]!.people);
-  }
-}
-
-/** Counts, by kind of event, people with one after they first completed the step, and the seconds; most first. */
+/**
+ * Counts, by kind of event, people with one after they first completed the step, and the seconds; most first. With
+ * `onlyDropped` only people who did not complete the next step.
+ */
 export async function exploreFunnel(
   db: Database,
   entityId: number,
   query: FunnelQuery,
-  { position, followed, signal }: { position: number; followed: readonly number[]; signal?: AbortSignal },
+  {
+    position,
+    onlyDropped = false,
+    followed,
+    signal,
+  }: { position: number; onlyDropped?: boolean; followed: readonly number[]; signal?: AbortSignal },
 ): Promise<Followed[]> {
   const totals = new Map<string, Followed>();
   await inShards(db, signal, async (session, shard) => {
@@ -358,19 +360,25 @@ export async function exploreFunnel(
     const {
       with: tables,
       levels,
+      eventsOf,
       joins,
       person,
       mayCount,
-    } = funnelSql({ ...query, breakdown: null }, position + 1, shard, add, followed);
+    } = funnelSql({ ...query, breakdown: null }, position + (onlyDropped ? 2 : 1), shard, add, followed);
+    const ofNext = onlyDropped
+      ? `SELECT *, count(p${position + 1}) OVER (PARTITION BY hash, person) AS went_on FROM (${levels}) all_levels`
+      : levels;
+    const isListed = onlyDropped ? 'AND went_on = 0' : '';
+    const among = `${add(followed)}::integer[]`;
     const { rows } = await session.query<Followed>(
       `WITH ${tables}, completed AS MATERIALIZED (
-          SELECT DISTINCT ON (hash, person) person, at, id FROM (${levels}) levels WHERE p${position} IS NOT NULL
+          SELECT DISTINCT ON (hash, person) person, at, id FROM (${ofNext}) levels WHERE p${position} IS NOT NULL ${isListed}
           ORDER BY hash, person, at, id)
         SELECT app_id AS "appId", log_type AS "logType", name, count(*) AS people, sum(extract(epoch FROM first_at - at))::float8 AS seconds
         FROM (
           SELECT e.app_id, e.log_type, e.name, c.person, c.at, min(e.happened_at) AS first_at
-          FROM events e ${joins} JOIN completed c ON c.person = ${person}
-          WHERE e.entity_id = $1 AND e.app_id = ANY (${add(followed)}::integer[]) AND ${mayCount}
+          FROM ${eventsOf(among)} e ${joins} JOIN completed c ON c.person = ${person}
+          WHERE e.entity_id = $1 AND e.app_id = ANY (${among}) AND ${mayCount}
             AND e.happened_at >= ${add(query.from)} AND e.happened_at < ${add(query.until)} AND (e.happened_at, e.id) > (c.at, c.id)
           GROUP BY e.app_id, e.log_type, e.name, c.person, c.at) firsts
         GROUP BY app_id, log_type, name`,
@@ -383,80 +391,4 @@ export async function exploreFunnel(
     }
   });
   return [...totals.values()].sort((a, b) => b.people - a.people || (a.name < b.name ? -1 : 1));
-}
-
-/** Number of sessions that share a funnel's people, since one session is bound by one core. */
-const SHARDS = 2;
-export const FUNNEL_TIMEOUT_MS = 120_000;
-/**
- * Settings by which each session sorts its people's rows once; parallel plans sort them elsewhere. The planner can't
- * know how many devices have one user: it would sort all events to join them, or compare each event of a small app with
- * each device (100,000 events took 26 s, now 0.3 s). A running timeout can't be moved, only ended and begun again.
- */
-const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = ${FUNNEL_TIMEOUT_MS};
-  SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = off; SET LOCAL cursor_tuple_fraction = 1;
-  SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '2s'`;
-
-/** Does the work of each shard, all on the same snapshot. */
-async function inShards(
-  db: Database,
-  signal: AbortSignal | undefined,
-  work: (session: Tx, shard: Shard) => Promise<void>,
-): Promise<void> {
-  const sessions: Tx[] = [];
-  const pids: number[] = [];
-  /** Begins with one message to Postgres: on a busy machine each message waits for its turn. */
-  const begin = async (snapshot: string, columns: string) => {
-    const session = await db.connect();
-    sessions.push(session);
-    const results = (await session.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${snapshot} ${SETTINGS};
-      SELECT pg_backend_pid() AS pid${columns}`)) as unknown as QueryResult<{ pid: number; snapshot: string }>[];
-    const [row] = results.at(-1)!.rows;
-    pids.push(row!.pid);
-    return row!;
-  };
-  let failed = true;
-  try {
-    const { snapshot } = await begin('', ', pg_export_snapshot() AS snapshot');
-    while (sessions.length < SHARDS) await begin(`SET TRANSACTION SNAPSHOT '${snapshot}';`, '');
-    await endingOn(db, pids, signal, () =>
-      Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS }))),
-    );
-    failed = false;
-  } finally {
-    await Promise.all(
-      sessions.map(async (session) => {
-        if (failed) session.release(true);
-        else
-          await session.query('COMMIT').then(
-            () => session.release(),
-            () => session.release(true),
-          );
-      }),
-    );
-  }
-}
-
-/** Yields the rows of a query in pages by a cursor, which needs its own name in the transaction. */
-async function* pagesOf<Row extends object>(
-  session: Tx,
-  name: string,
-  query: string,
-  values: unknown[],
-  size: number,
-): AsyncGenerator<Row[]> {
-  const fetchPage = () => {
-    const page = session.query<Row>(`FETCH ${size} FROM ${name}`);
-    page.catch(() => {}); // an unawaited one fails with its session
-    return page;
-  };
-  await session.query(`DECLARE ${name} NO SCROLL CURSOR FOR ${query}`, values);
-  let next = fetchPage();
-  for (;;) {
-    const { rows } = await next;
-    const isLast = rows.length < size;
-    if (!isLast) next = fetchPage();
-    yield rows;
-    if (isLast) break;
-  }
 }

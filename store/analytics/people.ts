@@ -2,6 +2,7 @@
 
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { sampledDevices } from './sample.ts';
 import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
 /** SQL for the person of events `e`; `unjoined`: the person if the event alone shows it, else NULL. */
@@ -10,19 +11,23 @@ type PersonSql = { with: string[]; joins: string; person: string; unjoined: stri
 /**
  * Returns SQL for an event's person: its user; else the only user that its app saw on the device; else the device. As
  * text: `u` and the user's id, or `d` and the device's. With `aliases` an earlier id counts as the id that it became,
- * if exactly one is confirmed.
+ * if exactly one is confirmed. With `ofSample` it serves events of `sampledEvents` alone.
  */
-export function personSql(apps: string, { aliases = false } = {}): PersonSql {
-  const onlyUsers = `only_users AS MATERIALIZED (
+export function personSql(apps: string, { aliases = false, ofSample = false } = {}): PersonSql {
+  const onlyUsers = ofSample
+    ? sampledDevices(apps, { aliases })
+    : [
+        `only_users AS MATERIALIZED (
     SELECT app_id, device_id, CASE WHEN count(*) = 1 THEN min(user_id) END AS user_id FROM device_users
-    WHERE entity_id = $1 AND app_id = ANY (${apps}) GROUP BY app_id, device_id)`;
+    WHERE entity_id = $1 AND app_id = ANY (${apps}) GROUP BY app_id, device_id)`,
+      ];
   const joinUser = `LEFT JOIN only_users o ON o.app_id = e.app_id AND o.device_id = CASE WHEN e.user_id IS NULL THEN e.device_id END`;
   if (!aliases) {
     const person = `coalesce('u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`;
-    return { with: [onlyUsers], joins: joinUser, person, unjoined: `'u' || e.user_id` };
+    return { with: onlyUsers, joins: joinUser, person, unjoined: `'u' || e.user_id` };
   }
   return {
-    with: [onlyUsers, aliasesSql(apps)],
+    with: [aliasesSql(apps), ...onlyUsers],
     joins: `${joinUser}
       LEFT JOIN alias_ends a ON a.app_id = e.app_id AND a.previous_id = coalesce(e.user_id, o.user_id, e.device_id)`,
     person: `coalesce('u' || a.user_id, 'u' || e.user_id, 'u' || o.user_id, 'd' || e.device_id)`,

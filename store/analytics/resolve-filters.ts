@@ -291,7 +291,7 @@ function resolveFunnel(
     ...periodOf(period, now),
     maxSeconds: funnel.maxDuration,
     aliases,
-    oneIn: 1,
+    ofSample: false,
     breakdown: null,
   };
   return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };

@@ -5,6 +5,7 @@ import {
   type DeviceField,
   versionNumbers,
 } from '../../domain/analytics/comparison.ts';
+import type { StepOutcome } from '../../domain/analytics/funnel-counts.ts';
 import type { DetailPairs } from '../../domain/analytics/funnel.ts';
 import {
   type BlockOperator,
@@ -20,14 +21,7 @@ import type { Row } from '../core/camel-row.ts';
 import { type Database, read } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
-import {
-  type AddParameter,
-  detailsSql,
-  funnelPeopleSql,
-  type FunnelQuery,
-  parameters,
-  type StepOutcome,
-} from './funnel-stats.ts';
+import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters } from './funnel-stats.ts';
 import { personOfDevice, personSql, personWithOnlyUser } from './people.ts';
 
 /** SQL of filters: each filter is a set of people, joined to the people of the app. */

@@ -119,4 +119,8 @@ export const analyticsOperations: LifeOperations = {
     query: { ...funnelQuery(draw), position: 0 },
     body: { funnel: { steps: drawSteps(draw) } },
   })),
+  listFunnelPeople: call((draw) => ({
+    query: { ...funnelQuery(draw), step: 0 },
+    body: { funnel: { steps: drawSteps(draw) } },
+  })),
 };

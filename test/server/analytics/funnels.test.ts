@@ -188,19 +188,26 @@ describe('quick stats', () => {
   const steps = () => [step('Viewed'), step('Added', [{ price: 249.5 }]), step('Ordered')];
 
   test('count people at each step, with seconds since the first and when the last of them completed it', async () => {
-    expect((await stats({ steps: steps() })).body.result).toEqual([
-      { step: 0, completions: 320, average_duration: 0, last_completed_at: '2026-11-05T00:05:19.000Z' },
-      { step: 1, completions: 160, average_duration: 60, last_completed_at: '2026-11-05T00:06:18.000Z' },
-      { step: 2, completions: 80, average_duration: 120, last_completed_at: '2026-11-05T00:07:16.000Z' },
+    const { result } = (await stats({ steps: steps() })).body;
+    const took = (people: number) => ({
+      since_previous: { median: 60, nine_in_ten: 60, histogram: [{ from: 60, until: 120, people }] },
+    });
+    const exactly = { completions_error: 0, exact: true };
+    expect(result).toMatchObject([
+      { step: 0, completions: 320, average_duration: 0, last_completed_at: '2026-11-05T00:05:19.000Z', ...exactly },
+      { step: 1, completions: 160, average_duration: 60, last_completed_at: '2026-11-05T00:06:18.000Z', ...took(160) },
+      { step: 2, completions: 80, average_duration: 120, last_completed_at: '2026-11-05T00:07:16.000Z', ...took(80) },
     ]);
+    expect(result[0]).toMatchObject({ share: 1, since_previous: null });
+    expect(result[2]).toMatchObject({ share: 0.25, share_error: expect.closeTo(0.0473, 4) as number });
     const counts = async (funnel: object, query?: Record<string, string>) =>
       ((await stats(funnel, query)).body.result as { completions: number }[]).map(({ completions }) => completions);
     expect(await counts({ steps: steps(), max_duration: 119.9 })).toEqual([320, 160, 0]);
     const exclusions = [{ after_step: 1, match_name: step('Removed').match_name }];
     expect(await counts({ steps: steps(), exclusions })).toEqual([320, 160, 40]);
     const none = { average_duration: null, last_completed_at: null };
-    expect((await stats({ steps: steps() }, { from: '2026-11-06' })).body.result).toEqual(
-      [0, 1, 2].map((number) => ({ step: number, completions: 0, ...none })),
+    expect((await stats({ steps: steps() }, { from: '2026-11-06' })).body.result).toMatchObject(
+      [0, 1, 2].map((number) => ({ step: number, completions: 0, share: null, ...none })),
     );
     expect(await counts({ steps: steps() }, { from: '2026-11-04', till: '2026-11-05' })).toEqual([320, 160, 80]);
     expect(await counts({ steps: steps() }, { from: '2026-11-03', till: '2026-11-04' })).toEqual([0, 0, 0]);
@@ -292,6 +299,9 @@ describe('quick stats', () => {
       ['lamp', 0, 107],
       ['lamp', 1, 27],
     ]);
+    expect((await stats({ steps: [step('Viewed')] }, { breakdown: 'week' })).body.result).toMatchObject([
+      { breakdown: '2026-11-02', step: 0, completions: 320 },
+    ]);
   });
 
   test('list values of events only to those who may read events', async () => {
@@ -315,17 +325,57 @@ describe('quick stats', () => {
     expect(rows).toEqual([{ details: { app: app.identifier, breakdown: 'detail.product' } }]);
   });
 
-  test('estimate in the mode fast, and say how far they may be off', async () => {
-    const {
-      body: { result },
-      headers,
-    } = await stats({ steps: steps() }, { mode: 'fast' });
-    const errors = String(headers['x-funnel-error']).split(', ').map(Number);
+  test('are exact in the mode fast while people are few, then estimated, and say how far they may be off', async () => {
+    const fast = async () => {
+      const { body, headers } = await stats({ steps: steps() }, { mode: 'fast' });
+      const result = body.result as { completions: number; completions_error: number; exact: boolean }[];
+      const errors = result.map(({ completions_error: error }) => error);
+      expect(String(headers['x-funnel-error'])).toBe(errors.join(', '));
+      return result;
+    };
+    const exact = { exact: true, completions_error: 0 };
+    expect(await fast()).toMatchObject([320, 160, 80].map((completions) => ({ completions, ...exact })));
+    await store.db.query(
+      `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
+       SELECT $1, $2, 'other-' || n, 'other-' || n, now() FROM generate_series(1, 10000) n`,
+      [world.entity.id, app.id],
+    );
+    const estimated = await fast();
     for (const [number, people] of [320, 160, 80].entries()) {
-      const { completions } = (result as { completions: number }[])[number]!;
+      const { completions, completions_error: error, exact: isExact } = estimated[number]!;
+      expect(isExact).toBe(false);
       expect(completions % 16).toBe(0);
-      expect(Math.abs(completions - people)).toBeLessThanOrEqual(errors[number]!);
+      expect(Math.abs(completions - people)).toBeLessThanOrEqual(error);
     }
+    await store.db.query(`DELETE FROM device_users WHERE device_id LIKE 'other-%'`);
+  });
+
+  test('list people who completed a step, or dropped out before it, and write each into the audit log', async () => {
+    const people = async (query: Record<string, string>, token = world.token) => {
+      const search = new URLSearchParams({ app_id: app.identifier, ...PERIOD, ...query });
+      return server.call('POST', `/api/funnels/people?${search.toString()}`, {
+        token,
+        body: { funnel: { steps: steps() } },
+      });
+    };
+    const dropped = (await people({ step: '1', outcome: 'dropped' })).body.result;
+    expect(dropped).toMatchObject({ completions: 160, completions_error: 0, exact: true });
+    expect(dropped.people).toHaveLength(100);
+    expect(dropped.people.slice(0, 2)).toEqual([
+      { user_id: 'shopper-319', device_id: null, last_completed_at: '2026-11-05T00:05:19.000Z' },
+      { user_id: 'shopper-317', device_id: null, last_completed_at: '2026-11-05T00:05:17.000Z' },
+    ]);
+    const completed = (await people({ step: '2' })).body.result;
+    expect([completed.completions, completed.people.length]).toEqual([80, 80]);
+    const { rows } = await store.db.query(
+      `SELECT count(*)::integer AS looks, count(DISTINCT customer_hash)::integer AS people FROM audit_log
+       WHERE entity_id = $1 AND subject_kind = 'customer' AND details = '{"what": "people of a funnel"}'`,
+      [world.entity.id],
+    );
+    expect(rows).toEqual([{ looks: 180, people: 180 }]);
+    const wrong: Record<string, string>[] = [{ step: '3' }, { step: '0', outcome: 'dropped' }];
+    for (const query of wrong) expect((await people(query)).body.messages).toMatchObject([{ element: 'step' }]);
+    expect((await people({ step: '2' }, await tokenWith(store, world, ['funnels_view']))).status).toBe(403);
   });
 
   test("refuse what can't be counted, and name it", async () => {
@@ -352,9 +402,15 @@ test('exploring lists what people do after a step, by what it is called', async 
   const funnel = { max_duration: 60, steps: [step('Viewed'), step('Added')] };
   const explore = await call('POST', `funnels/explore?${search.toString()}`, { funnel });
   const of = { application_id: app.identifier, log_type: 2 };
+  const exactly = { completions_error: 0, exact: true };
   expect(explore.body.result).toEqual([
-    { ...of, log_name: 'Ordered', display_name: 'Order', completions: 80, average_duration: 60 },
-    { ...of, log_name: 'Removed', display_name: 'Removed', completions: 40, average_duration: 30 },
+    { ...of, log_name: 'Ordered', display_name: 'Order', completions: 80, average_duration: 60, ...exactly },
+    { ...of, log_name: 'Removed', display_name: 'Removed', completions: 40, average_duration: 30, ...exactly },
+  ]);
+  const dropped = new URLSearchParams({ app_id: app.identifier, ...PERIOD, position: '0', dropped: 'true' });
+  const sale = { steps: [step('Viewed'), step('Ordered')] };
+  expect((await call('POST', `funnels/explore?${dropped.toString()}`, { funnel: sale })).body.result).toEqual([
+    { ...of, log_name: 'Added', display_name: 'Added', completions: 80, average_duration: 60, ...exactly },
   ]);
   search.set('position', '2');
   expect(

@@ -36,6 +36,7 @@ describe('every POST', () => {
       'POST /api/people/segment',
       'POST /api/funnels/quick_stats',
       'POST /api/funnels/explore',
+      'POST /api/funnels/people',
       'POST /api/segments/preview',
       'POST /api/invitations/accept',
       'POST /api/password_resets',

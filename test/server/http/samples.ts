@@ -607,7 +607,25 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { funnel: { max_duration: 60.5, steps: sampleSteps(own), exclusions: [] } },
   }),
   'POST /api/funnels/explore': (own) => ({
-    query: { app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'fast', position: '0' },
+    query: {
+      app_id: own.app.identifier,
+      from: '2026-11-01',
+      till: '2026-11-30',
+      mode: 'fast',
+      position: '0',
+      dropped: 'false',
+    },
+    body: { funnel: { steps: sampleSteps(own) } },
+  }),
+  'POST /api/funnels/people': (own) => ({
+    query: {
+      app_id: own.app.identifier,
+      from: '2026-11-01',
+      till: '2026-11-30',
+      mode: 'fast',
+      step: '0',
+      outcome: 'completed',
+    },
     body: { funnel: { steps: sampleSteps(own) } },
   }),
   'GET /api/segments': (own) => ({ query: { app: own.app.identifier } }),

@@ -171,7 +171,7 @@ describe('a batch', () => {
       until: new Date(now + 86_400_000),
       maxSeconds: 3_600,
       aliases: false,
-      oneIn: 1,
+      ofSample: false,
       breakdown: null,
     }))!;
     expect(totals!.steps.map(({ people }) => people)).toEqual([1, 1]);

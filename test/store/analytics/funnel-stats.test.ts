@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
+import type { StepOutcome } from '../../../domain/analytics/funnel-counts.ts';
 import { eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../../domain/analytics/funnel.ts';
 import {
   countFunnel,
@@ -7,7 +8,6 @@ import {
   type FunnelQuery,
   funnelPeopleSql,
   parameters,
-  type StepOutcome,
 } from '../../../store/analytics/funnel-stats.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
@@ -21,18 +21,45 @@ const MINUTE_MS = 60_000;
 const FROM = new Date('2026-11-01T00:00:00Z');
 const UNTIL = new Date('2026-11-03T00:00:00Z');
 /** Whose an event is: of the two devices, one has had one user, the other two. */
-const PEOPLE: { user: string | null; device: string | null; key: string }[] = [
-  { user: 'ann', device: 'phone', key: 'uann' },
-  { user: null, device: 'phone', key: 'uann' },
-  { user: 'ben', device: 'shared', key: 'uben' },
-  { user: null, device: 'shared', key: 'dshared' },
-  { user: 'old', device: null, key: 'uold' },
+const PEOPLE = (id: (name: Name) => string): { user: string | null; device: string | null; key: string }[] => [
+  { user: id('ann'), device: id('phone'), key: `u${id('ann')}` },
+  { user: null, device: id('phone'), key: `u${id('ann')}` },
+  { user: id('ben'), device: id('shared'), key: `u${id('ben')}` },
+  { user: null, device: id('shared'), key: `d${id('shared')}` },
+  { user: id('old'), device: null, key: `u${id('old')}` },
+];
+type Name = 'ann' | 'ben' | 'old' | 'phone' | 'shared';
+const KINDS: Record<Name, 'u' | 'd'> = { ann: 'u', ben: 'u', old: 'u', phone: 'd', shared: 'd' };
+
+/** The same people by other ids. `sampled`: those whose ids are in the sample. */
+type Cast = { id: (name: Name) => string; sampled: ReadonlySet<string> };
+const SAMPLED: Name[][] = [
+  [],
+  ['ann'],
+  ['old'],
+  ['phone'],
+  ['ann', 'phone'],
+  ['ann', 'old', 'shared'],
+  ['old', 'phone', 'ben'],
 ];
 const DETAILS = [undefined, { color: 'red' }, { color: 'red', size: 1.5 }, { color: 'blue', size: 2 }, 'red'];
 
 let store: TestStore;
 let world: World;
 let apps: number[];
+let casts: Cast[];
+
+/** Finds ids that are in the sample, or are not. */
+async function findCast(sampled: readonly Name[], nth: number): Promise<Cast> {
+  const { rows } = await store.db.query<{ name: Name; id: string }>(
+    `SELECT DISTINCT ON (name) name, id FROM unnest($1::text[], $2::text[], $3::boolean[]) AS p (name, kind, sampled)
+     CROSS JOIN LATERAL (SELECT name || '-' || $4 || '-' || n AS id FROM generate_series(1, 1000) n) ids
+     WHERE (hashtextextended(kind || id, 1) % 16 = 0) = sampled`,
+    [Object.keys(KINDS), Object.values(KINDS), Object.keys(KINDS).map((name) => sampled.includes(name as Name)), nth],
+  );
+  const ids = new Map(rows.map(({ name, id }) => [name, id]));
+  return { id: (name) => ids.get(name)!, sampled: new Set(sampled.map((name) => `${KINDS[name]}${ids.get(name)!}`)) };
+}
 
 beforeAll(async () => {
   store = await testStore();
@@ -40,13 +67,15 @@ beforeAll(async () => {
   apps = [];
   for (const name of ['one', 'two']) apps.push((await insertSampleApp(store.db, world.entity.id, name)).id);
   await ensurePartitions(store.db, [FROM]);
-  for (const appId of apps) {
-    await insertDeviceUsers(store.db, world.entity.id, appId, 'phone', ['ann']);
-    await insertDeviceUsers(store.db, world.entity.id, appId, 'shared', ['ann', 'ben']);
+  casts = await Promise.all(SAMPLED.map(findCast));
+  for (const { id } of casts) {
+    for (const appId of apps) {
+      await insertDeviceUsers(store.db, world.entity.id, appId, id('phone'), [id('ann')]);
+      await insertDeviceUsers(store.db, world.entity.id, appId, id('shared'), [id('ann'), id('ben')]);
+    }
     await store.db.query(
-      `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, decision) VALUES ($1, 'old', 'ann', $2, 'confirmed')
-       ON CONFLICT DO NOTHING`,
-      [world.entity.id, appId],
+      `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, decision) VALUES ($1, $2, $3, $4, 'confirmed')`,
+      [world.entity.id, id('old'), id('ann'), apps[0]],
     );
   }
 });
@@ -89,6 +118,8 @@ const aFunnel = fc.record({
   breaks: fc.option(fc.record({ after: fc.nat(2), match_name: names }), { freq: 2 }),
   minutes: fc.integer({ min: 1, max: 12 }),
   aliases: fc.boolean(),
+  ofSample: fc.boolean(),
+  cast: fc.nat(SAMPLED.length - 1),
 });
 type DrawnFunnel = typeof aFunnel extends fc.Arbitrary<infer T> ? T : never;
 
@@ -116,18 +147,26 @@ function hasDetails({ detail }: Row, objects: FunnelStep['match_details']): bool
   );
 }
 
-/** By number of step: for each of the person's rows that completes it the latest start of a chain that does. */
+type Completed = { start: number; before: number };
+
+/**
+ * By number of step: for each of the person's rows that completes it the latest start of a chain that does, and the
+ * earliest event of the step before in such a chain.
+ */
 function completionsOf(
   rows: Row[],
   steps: FunnelStep[],
   exclusions: FunnelExclusion[],
   maxMs: number,
-): Map<Row, number>[] {
-  const completed = steps.map(() => new Map<Row, number>());
+): Map<Row, Completed>[] {
+  const completed = steps.map(() => new Map<Row, Completed>());
   const follow = (chain: Row[]) => {
     const step = chain.length - 1;
     const [first, last] = [chain[0]!, chain.at(-1)!];
-    completed[step]!.set(last, Math.max(completed[step]!.get(last) ?? -Infinity, first.at));
+    const { start, before } = completed[step]!.get(last) ?? { start: -Infinity, before: Infinity };
+    const own = chain.at(-2)?.at ?? last.at;
+    if (first.at > start) completed[step]!.set(last, { start: first.at, before: own });
+    else if (first.at === start) completed[step]!.set(last, { start, before: Math.min(before, own) });
     const next = steps[chain.length];
     if (!next) return;
     const breaks = exclusions.filter(({ after_step: after }) => after === step);
@@ -141,18 +180,20 @@ function completionsOf(
   return completed;
 }
 
-function peopleOf(events: Row[], aliases: boolean): Map<string, Row[]> {
+function peopleOf(events: Row[], { aliases, ofSample, cast }: DrawnFunnel): Map<string, Row[]> {
   const people = new Map<string, Row[]>();
+  const { id, sampled } = casts[cast]!;
   for (const row of events.toSorted((a, b) => a.at - b.at || a.id - b.id)) {
-    const { key } = PEOPLE[row.person]!;
+    const { key } = PEOPLE(id)[row.person]!;
     // The alias is of the first app alone.
-    const person = aliases && key === 'uold' && row.app === 0 ? 'uann' : key;
-    people.set(person, [...(people.get(person) ?? []), row]);
+    const person = aliases && key === `u${id('old')}` && row.app === 0 ? `u${id('ann')}` : key;
+    if (!ofSample || sampled.has(person)) people.set(person, [...(people.get(person) ?? []), row]);
   }
   return people;
 }
 
-async function insert(drawn: Drawn[]): Promise<Row[]> {
+async function insert(drawn: Drawn[], { cast }: DrawnFunnel): Promise<Row[]> {
+  const people = PEOPLE(casts[cast]!.id);
   await store.db.query('DELETE FROM events WHERE entity_id = $1', [world.entity.id]);
   await insertSampleEvents(
     store.db,
@@ -162,15 +203,15 @@ async function insert(drawn: Drawn[]): Promise<Row[]> {
       at: new Date(START + minute * MINUTE_MS),
       name,
       logType,
-      user: PEOPLE[person]!.user,
-      device: PEOPLE[person]!.device,
+      user: people[person]!.user,
+      device: people[person]!.device,
       detail: DETAILS[detail],
     })),
   );
   return drawn.map((one, id) => ({ ...one, id, at: START + one.minute * MINUTE_MS }));
 }
 
-function queryOf({ steps, breaks, minutes, aliases }: DrawnFunnel): {
+function queryOf({ steps, breaks, minutes, aliases, ofSample }: DrawnFunnel): {
   query: FunnelQuery;
   exclusions: FunnelExclusion[];
 } {
@@ -185,7 +226,7 @@ function queryOf({ steps, breaks, minutes, aliases }: DrawnFunnel): {
   const details = steps.map(({ match_details: objects }) => objects ?? []);
   return {
     exclusions,
-    query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, oneIn: 1, breakdown: null },
+    query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, ofSample, breakdown: null },
   };
 }
 
@@ -209,11 +250,12 @@ it('finds every completion of every chain, its time from the latest start and it
       aFunnel,
       fc.nat(3),
       async (drawn, funnel, nth) => {
-        const rows = await insert(drawn);
+        const rows = await insert(drawn, funnel);
         const { query, exclusions } = queryOf(funnel);
         const expected = funnel.steps.map(() => ({ people: 0, seconds: 0, lastAt: null as Date | null }));
+        const times = funnel.steps.map(() => [] as number[]);
         const completers = funnel.steps.map(() => [] as string[]);
-        for (const [key, person] of peopleOf(rows, funnel.aliases)) {
+        for (const [key, person] of peopleOf(rows, funnel)) {
           for (const [step, completed] of completionsOf(
             person,
             funnel.steps,
@@ -226,13 +268,19 @@ it('finds every completion of every chain, its time from the latest start and it
             const last = Math.max(...[...completed.keys()].map(({ at }) => at));
             const total = expected[step]!;
             total.people += 1;
-            total.seconds += (first.at - completed.get(first)!) / 1_000;
+            const { start, before } = completed.get(first)!;
+            total.seconds += (first.at - start) / 1_000;
+            if (step > 0) times[step]!.push((first.at - before) / 1_000);
             total.lastAt = new Date(Math.max(last, Number(total.lastAt ?? 0)));
           }
         }
         const eventsAtOnce = nth === 0 ? undefined : nth;
         const counted = await countFunnel(store.db, world.entity.id, query, { maxEventsAtOnce: eventsAtOnce });
-        expect(counted).toEqual([{ property: null, steps: expected }]);
+        expect(counted).toMatchObject([{ property: null, steps: expected }]);
+        for (const [nthStep, { sincePrevious }] of counted![0]!.steps.entries()) {
+          const inOrder = times[nthStep]!.toSorted((a, b) => a - b);
+          expect(sincePrevious!.quantile(0.5)).toEqual(inOrder[Math.ceil(inOrder.length / 2) - 1] ?? null);
+        }
         const step = nth % funnel.steps.length;
         expect(await peopleWith(query, { step, outcome: 'completed' })).toEqual(completers[step]!.toSorted());
         if (step === 0) return;
@@ -251,11 +299,11 @@ it('explores what each person does first after a step, of each kind of event', a
       aFunnel,
       fc.nat(3),
       async (drawn, funnel, nth) => {
-        const rows = await insert(drawn);
+        const rows = await insert(drawn, funnel);
         const { query, exclusions } = queryOf(funnel);
         const position = nth % funnel.steps.length;
         const expected = new Map<string, { people: number; seconds: number }>();
-        for (const person of peopleOf(rows, funnel.aliases).values()) {
+        for (const person of peopleOf(rows, funnel).values()) {
           const completed = completionsOf(person, funnel.steps, exclusions, funnel.minutes * MINUTE_MS)[position]!;
           const begin = person.findIndex((row) => completed.has(row));
           if (begin === -1) continue;

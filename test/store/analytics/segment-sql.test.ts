@@ -516,7 +516,7 @@ describe('funnels, segments and counts', () => {
           until: nextDay,
           maxSeconds: FUNNEL.maxMs / 1_000,
           aliases,
-          oneIn: 1,
+          ofSample: false,
           breakdown: null,
         }))!;
         const [first, second] = (funnelTotals?.steps ?? []).map(({ people }) => people);
