@@ -125,21 +125,27 @@ const Message = z.object({
     .describe('Not supported: send the values of placeholders as templateVars of each message'),
 });
 
-export const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({
+const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({
   id: 'NewCampaignParams',
 });
+
+/** The params of a message, with a bound in bytes. */
+export const messageParams = jsonObject(stored(PARAMS_BYTES, Params));
 
 /** Uses the grammar of segments, which require `blocks`: without any, a campaign goes to all people. */
 const filters = z.preprocess((given) => (isObject(given) ? { blocks: [], ...given } : given), SegmentFiltersInput);
 
 /** As in the campaign's params, null and an empty text are absent: the variant has the campaign's value. */
-export const ParamsOfVariant = z.preprocess(
+const ParamsOfVariant = z.preprocess(
   (given) =>
     isObject(given)
       ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== ''))
       : given,
   Message.partial(),
 );
+
+/** The params that differ in a variant, with a bound in bytes. */
+export const variantParams = jsonObject(stored(PARAMS_BYTES, ParamsOfVariant));
 
 const NewVariant = z
   .object({
@@ -206,7 +212,7 @@ const NewCampaign = z
     filters: orNone(jsonObject(stored(FILTERS_BYTES, filters))).describe(
       'Audience of a classic or dynamic campaign, in the grammar of segments. By default everybody in the app',
     ),
-    params: jsonObject(stored(PARAMS_BYTES, Params)),
+    params: messageParams,
     variants: orNone(
       jsonArray(NewVariant, { max: MAX_VARIANTS, min: MIN_VARIANTS, maxBytes: VARIANTS_BYTES }),
     ).describe('For an A/B test of a classic or dynamic campaign: each person gets the message of one of them'),

@@ -2,10 +2,10 @@
 
 import { z } from 'zod';
 import { PUSH_PLATFORMS } from '../../domain/sends/push.ts';
-import { bodyFlag, identifier, text } from '../core/input.ts';
+import { bodyFlag, customerId, identifier, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
-import { recipient, templateVars } from '../sends/transactional.ts';
-import { Params, ParamsOfVariant } from './campaigns.ts';
+import { templateVars } from '../sends/transactional.ts';
+import { messageParams, variantParams } from './campaigns.ts';
 
 const SHARED = { tag: 'Campaigns' } as const;
 
@@ -87,6 +87,7 @@ export const previewCampaign = operation({
   right: 'campaign_view',
   rightsByField: { user: 'sor_manage' },
   exactNumbers: true,
+  idempotencyKey: 'ignored',
   audits: 'read customer',
   summary: 'Preview the messages of a campaign, or of fields that are not saved yet',
   description:
@@ -97,10 +98,10 @@ export const previewCampaign = operation({
     variant: text().optional().describe('Name or identifier of one of its variants'),
     includes_push: bodyFlag.optional().describe("By default the campaign's; without one true"),
     includes_inapp: bodyFlag.optional().describe("By default the campaign's; without one false"),
-    params: Params.optional().describe('As of a draft. Required without campaign'),
-    variant_params: ParamsOfVariant.optional().describe('Params that differ in a variant'),
+    params: messageParams.optional().describe('As of a draft. Required without campaign'),
+    variant_params: variantParams.optional().describe('Params that differ in a variant'),
     templateVars: templateVars.optional().describe('Values of placeholders'),
-    user: recipient.optional().describe('Id of the user whose values the texts show'),
+    user: customerId.optional().describe('Id of the user whose values the texts show'),
   }),
   result: CampaignPreview,
 });

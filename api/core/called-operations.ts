@@ -198,7 +198,7 @@ patchRecipient PATCH /api/apps/:app_identifier/data_wallet/recipients/:recipient
 patchWalletLanguages PATCH /api/apps/:app_identifier/data_wallet/settings token rights=gdpr_data_manage audited=true
 pauseSync POST /api/syncs/:sync_id/pause token rights=sor_manage audited=true
 planCampaign GET /api/campaigns/:identifier/plan token rights=campaign_view
-previewCampaign POST /api/campaigns/preview token rights=campaign_view audited=true
+previewCampaign POST /api/campaigns/preview token rights=campaign_view audited=true idempotencyKey=ignored
   rightsByField=user:sor_manage
 previewSegment POST /api/segments/preview token rights=segments_view audited=true idempotencyKey=ignored
 previewUserIdentifiers GET /api/gdpr/identifiers token rights=gdpr_data_manage audited=true
