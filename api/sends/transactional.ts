@@ -215,7 +215,8 @@ export const SendDecision = z
     shown_at: event,
     clicked_at: event,
     message: SentMessage.nullable().describe(
-      'The push with its values. Null if there is none, and if the campaign is sensitive',
+      'The push with its values. Null if there is none, if the campaign is sensitive, and without the right sor_manage if the ' +
+        'texts have values of a profile',
     ),
   })
   .meta({ id: 'SendDecision' });
