@@ -217,6 +217,18 @@ export const listEvents = operation({
   query: z.object({ ...eventQuery, device_ids: filter, user_ids: filter, segment_ids: ofSegments }),
 });
 
+export const viewEvent = operation({
+  ...SHARED,
+  tag: 'Events',
+  id: 'viewEvent',
+  path: '/api/apps/:app_identifier/events/:event_identifier',
+  summary: 'Read an event of an app',
+  audits: 'read customer',
+  params: ofApp.extend({ event_identifier: identifier }),
+  query: z.object({ fields: fieldsOf('events') }),
+  result: Event,
+});
+
 export const listDeviceEvents = operation({
   ...EVENTS,
   id: 'listDeviceEvents',

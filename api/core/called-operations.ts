@@ -25,6 +25,7 @@ checkDataExporter POST /api/data_exporters/:exporter_id/check token rights=sor_m
 checkLiveness GET /health/live none bare=true isProbe=true
 checkPush POST /api/apps/:app_identifier/push_check token rights=push_certificates_manage audited=true
 checkReadiness GET /health/ready none bare=true isProbe=true
+countAppDays GET /api/apps/:app_identifier/analytics/days token rights=usage_analytics_view
 countAppEvents GET /api/apps/:app_identifier/analytics/events token rights=usage_analytics_view
 countCalls GET /api/apps/:app_identifier/ingestion token rights=usage_analytics_view
 countImportRows GET /api/attribute_values/import_days token rights=sor_manage
@@ -143,6 +144,7 @@ listDeviceEvents GET /api/apps/:app_identifier/devices/:device_identifier/events
 listDevices GET /api/apps/:app_identifier/devices token rights=usage_analytics_view audited=true
 listEntities GET /api/entities token audited=true role=superadmin
 listEventDefinitions GET /api/apps/:app_identifier/event_definitions token rights=usage_analytics_view
+listEventValues GET /api/apps/:app_identifier/analytics/event_values token rights=usage_analytics_view
 listEvents GET /api/apps/:app_identifier/events token rights=usage_analytics_view audited=true
 listExportRuns GET /api/data_exporters/:exporter_id/runs token rights=sor_manage,usage_analytics_view
 listFeedRequests GET /api/attribute_values/feeds token rights=sor_manage
@@ -282,6 +284,7 @@ viewAppGroup GET /api/app_groups/:group_identifier token rights=apps
 viewCampaign GET /api/campaign/:campaign_identifier token rights=campaign_view
 viewCampaignTest GET /api/campaign_tests/:request_id token rights=campaign_view audited=true
 viewConnection GET /api/connections/:connection_id token rights=sor_manage
+viewCrash GET /api/crashes/:crash_identifier token rights=crashes_view
 viewCustomerAttribute GET /api/customer_attributes/:ca_identifier token rights=sor_manage
 viewCustomerProfile GET /api/customer_profiles/:customer_id token rights=sor_manage audited=true
 viewDataCategory GET /api/apps/:app_identifier/data_wallet/categories/:category_identifier token rights=gdpr_data_manage
@@ -291,6 +294,7 @@ viewDeletionRequest GET /api/gdpr_request/delete token rights=gdpr_data_manage a
 viewDevice GET /api/apps/:app_identifier/devices/:device_identifier token rights=usage_analytics_view audited=true
 viewDryRunSample GET /api/syncs/:sync_id/runs/:run_id/sample token rights=sor_manage audited=true
 viewEntity GET /api/entities/:entity_id token audited=true role=superadmin
+viewEvent GET /api/apps/:app_identifier/events/:event_identifier token rights=usage_analytics_view audited=true
 viewExport GET /api/data_exporters/:exporter_id/exports/:export_identifier token rights=sor_manage,usage_analytics_view bare=true
 viewExportRun GET /api/data_exporters/:exporter_id/runs/:run_id token rights=sor_manage,usage_analytics_view
 viewFeedRequest GET /api/attribute_values/feeds/:request_id token rights=sor_manage

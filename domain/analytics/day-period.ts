@@ -43,9 +43,9 @@ export function wholeDays(
 
 const DEFAULT_DAYS = 6;
 
-/** Returns the last six days, today included: the default for files of events (reference: Data exports, 4). */
-export function lastDays(now: Date): DayPeriod {
-  return daysUpTo(Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS);
+/** Returns the last days, today included; six are the default for files of events (reference: Data exports, 4). */
+export function lastDays(now: Date, days = DEFAULT_DAYS): DayPeriod {
+  return daysUpTo(Math.floor(now.getTime() / DAY_MS) * DAY_MS + DAY_MS, days);
 }
 
 /** Returns the last six days of the month before: the default for files of an event's details. */
@@ -53,8 +53,8 @@ export function lastDaysOfPreviousMonth(now: Date): DayPeriod {
   return daysUpTo(Date.UTC(now.getUTCFullYear(), now.getUTCMonth()));
 }
 
-const daysUpTo = (until: number): DayPeriod => ({
-  from: new Date(until - DEFAULT_DAYS * DAY_MS),
+const daysUpTo = (until: number, days = DEFAULT_DAYS): DayPeriod => ({
+  from: new Date(until - days * DAY_MS),
   until: new Date(until),
 });
 

@@ -1,10 +1,12 @@
-/** The route of an app's event analytics. */
+/** The routes of an app's event analytics. */
 
 import * as api from '../../api/analytics/event-analytics.ts';
-import { type DayPeriod, readDayPeriod } from '../../domain/analytics/day-period.ts';
+import { type DayPeriod, lastDays, readDayPeriod } from '../../domain/analytics/day-period.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { DAY_SECONDS } from '../../domain/time/durations.ts';
 import { countEventHits, type EventHits, hitsKey } from '../../store/analytics/event-hits.ts';
+import { listEventValues } from '../../store/analytics/event-values.ts';
+import { type AppDay, countAppDays } from '../../store/analytics/usage.ts';
 import { type EventDefinition, listEventDefinitions, MAX_DEFINITIONS } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { type Route, route } from '../http/route.ts';
@@ -47,7 +49,55 @@ function showHits({ from, until }: DayPeriod, hits: EventHits | undefined): api.
   };
 }
 
-export const eventAnalyticsRoutes: Route[] = [countEvents];
+const countDays = route(
+  api.countAppDays,
+  async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
+    const app = await requireApp(db, entityId, params.app_identifier);
+    const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
+    const { aliases = false, people: withPeople = true, only_current: onlyCurrent = false } = query;
+    return heavyReads.within(entityId, hungUp(), async (signal) => {
+      const countIn = async (days: DayPeriod) =>
+        showPeriod(await countAppDays(db, entityId, app.id, { ...days, aliases, withPeople }, signal), withPeople);
+      return {
+        current: await countIn(period),
+        ...(!onlyCurrent && { previous: await countIn(periodBefore(period)) }),
+      };
+    });
+  },
+);
+
+function showPeriod({ days, people }: { days: AppDay[]; people: number }, withPeople: boolean): api.AppPeriod {
+  return {
+    days: days.map(({ people: ofDay, newDevices, ...day }) => ({
+      ...day,
+      ...(withPeople && { people: ofDay }),
+      new_devices: newDevices,
+    })),
+    ...(withPeople && { people }),
+  };
+}
+
+/** The days that count without a period. */
+const DEFAULT_DAYS = 30;
+
+const listValues = route(
+  api.listEventValues,
+  async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
+    const app = await requireApp(db, entityId, params.app_identifier);
+    const period = readDayPeriod(query) ?? lastDays(new Date(), DEFAULT_DAYS);
+    const event = { logType: Number(query.log_type ?? 2), name: query.name };
+    const { events, isWhole, members } = await heavyReads.within(entityId, hungUp(), (signal) =>
+      listEventValues(db, entityId, app.id, event, period, signal),
+    );
+    return {
+      events,
+      is_whole: isWhole,
+      members: members.map(({ otherValues, ...member }) => ({ ...member, other_values: otherValues })),
+    };
+  },
+);
+
+export const eventAnalyticsRoutes: Route[] = [countEvents, countDays, listValues];
 
 function periodBefore({ from, until }: DayPeriod): DayPeriod {
   return { from: new Date(2 * from.getTime() - until.getTime()), until: from };

@@ -9,6 +9,8 @@ import {
   type UsageListName,
 } from '../../domain/analytics/usage-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
+import { findEvent } from '../../store/analytics/find-event.ts';
 import { listEarlierIds } from '../../store/analytics/people.ts';
 import {
   countUsage,
@@ -62,6 +64,20 @@ const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, de
   const app = await requireApp(deps.db, entityId, params.app_identifier);
   const asked = await eventsOfApp(deps.db, who.caller, app, query);
   return listPage({ who, query, deps }, { list: 'events', path: `/api/apps/${app.identifier}/events`, ...asked });
+});
+
+const viewEvent = route(api.viewEvent, async ({ params, query, ...who }, deps) => {
+  const { entityId } = who.caller;
+  const { event_identifier: given } = params;
+  const app = await requireApp(deps.db, entityId, params.app_identifier);
+  const fields = returnedFields('events', query.fields, false);
+  const event = /^\d{1,15}$/.test(given) ? await findEvent(deps.db, entityId, app.id, Number(given), fields) : null;
+  if (!event) return refuse(404, 'not_found', 'Event not found');
+  const { deviceId, userId } = event;
+  // An event is of its user; without one, of its device.
+  const subject = userId === null ? { devices: [deviceId!] } : { users: [userId] };
+  await auditList(deps.db, who, deps, { list: 'events', subject });
+  return parseExactJson(event.json) as z.output<typeof api.Event>;
 });
 
 const listEventsOfDevice = route(api.listDeviceEvents, async ({ params, query, ...who }, deps) => {
@@ -295,6 +311,7 @@ async function groupedPage(
 
 export const usageListRoutes: Route[] = [
   listAppEvents,
+  viewEvent,
   listEventsOfDevice,
   listEventsOfUser,
   listAppSessions,

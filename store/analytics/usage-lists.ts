@@ -10,12 +10,12 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import {
   crashesOfDevice,
   DEVICE_COLUMNS,
-  EVENT_COLUMNS,
   LOCATION_COLUMNS,
   SESSION_COLUMNS,
   sessionsOfDevice,
   usersOfDevice,
 } from '../tracking/list-columns.ts';
+import { EVENT_FIELDS } from './find-event.ts';
 import { type EarlierId, personOfDevice, personOfEvent } from './people.ts';
 import {
   devicesOfSegment,
@@ -137,7 +137,7 @@ const LISTS: { [Name in UsageListName]: List<Name> } = {
       ['r.id', 'bigint'],
     ],
     sequence: 'event_ids',
-    fields: { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' },
+    fields: EVENT_FIELDS,
   },
   sessions: {
     keys: [

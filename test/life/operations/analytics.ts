@@ -72,6 +72,11 @@ export const analyticsOperations: LifeOperations = {
   countAppEvents: read('app', (draw) => ({
     query: { ...days(), ...(draw.chance(0.5) ? { only_current: true } : {}) },
   })),
+  countAppDays: read('app', (draw) => ({ query: { ...days(), ...(draw.chance(0.5) ? { aliases: true } : {}) } })),
+  listEventValues: read('app', (draw) => ({ query: { name: draw.of(['Viewed', 'Bought']) } })),
+  viewEvent: call((draw) => ({
+    params: { app_identifier: draw.entity.app.identifier, event_identifier: String(1 + draw.int(1_000)) },
+  })),
   viewSegment: read('segment'),
   createSegment: make({ kind: 'segment' }, (draw) => ({
     body: {

@@ -193,6 +193,7 @@ export const trackingOperations: LifeOperations = {
     },
   },
   listCrashOccurrences: about('crash'),
+  viewCrash: about('crash'),
   // Errors of its kind that come again make another one.
   deleteCrash: {
     weight: 0.2,

@@ -90,8 +90,8 @@ export type Sample = World & {
   wallet: SampleWallet;
   gdpr: SampleGdpr & SampleArchive;
   asked: SampleDeviceRequest;
-  /** Who used the app, and on which device. */
-  seen: { deviceId: string; userId: string };
+  /** Who used the app, on which device, and an event of it. */
+  seen: { deviceId: string; userId: string; eventId: string };
   /** Another entity, in which nothing is. */
   emptyEntity: Entity;
 };
@@ -447,6 +447,18 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     ...ofApp(own),
     query: { sd: '1793491200', ed: '1793577600', only_current: 'true' },
   }),
+  'GET /api/apps/:app_identifier/analytics/days': (own) => ({
+    ...ofApp(own),
+    query: { ...DAYS, only_current: 'true', aliases: 'true' },
+  }),
+  'GET /api/apps/:app_identifier/analytics/event_values': (own) => ({
+    ...ofApp(own),
+    query: { name: 'Bought', log_type: '2', ...DAYS },
+  }),
+  'GET /api/crashes/:crash_identifier': (own) => ({
+    params: { crash_identifier: own.crash },
+    query: DAYS,
+  }),
   'GET /api/crashes/:crash_identifier/occurrences': (own) => ({ params: { crash_identifier: own.crash } }),
   ...fileCalls('/api/apps/:app_identifier/events_export', (own) => ({
     ...ofApp(own),
@@ -664,6 +676,9 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/apps/:app_identifier/events': (own) => ({
     ...ofApp(own),
     query: { fields: 'name', since_date: '2026-01-01', segment_ids: own.segment },
+  }),
+  'GET /api/apps/:app_identifier/events/:event_identifier': (own) => ({
+    params: { ...ofApp(own).params, event_identifier: own.seen.eventId },
   }),
   'GET /api/apps/:app_identifier/devices/:device_identifier/events': (own) => ({
     params: { ...ofApp(own).params, device_identifier: own.seen.deviceId },
@@ -987,6 +1002,9 @@ async function insertBesideApps(
     const {
       rows: [crash],
     } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
+    const {
+      rows: [event],
+    } = await tx.query<{ id: string }>('SELECT id::text FROM events WHERE entity_id = $1 LIMIT 1', [entity.id]);
     const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
       kind: 'events',
       format: 'csv',
@@ -1017,7 +1035,7 @@ async function insertBesideApps(
       sent,
       ...seenToo,
     };
-    return { app, ...made, file, exporter, asked, seen };
+    return { app, ...made, file, exporter, asked, seen: { ...seen, eventId: event!.id } };
   });
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { listAppDays, listEventCounts, listEventDetails } from '../../../store/analytics/usage.ts';
+import { countAppDays, listAppDays, listEventCounts, listEventDetails } from '../../../store/analytics/usage.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
@@ -175,7 +175,7 @@ describe('what an app was used for', () => {
     );
   });
 
-  it('counts sessions, people, errors and devices first seen for each day, also for days without any', async () => {
+  it('counts events, sessions, people, errors and devices first seen for each day, also for days without any', async () => {
     const seenFirst = fc.array(moment, { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(events, deviceUsers, seenFirst, aliasesOf, async (list, users, firstSeen, others) => {
@@ -197,6 +197,10 @@ describe('what an app was used for', () => {
             `INSERT INTO events (entity_id, app_id, happened_at, log_type, name, crash_id) VALUES ($1, 1, $2, $3, 'any', $4)`,
             [entityId, new Date(event.at), event.name === 'Bought' ? 1 : 2, event.name === 'Bought' ? crash!.id : null],
           );
+          await store.db.query('INSERT INTO tracked_counts (entity_id, app_id, day, events) VALUES ($1, 1, $2, 1)', [
+            entityId,
+            dateOf(event.at),
+          ]);
         }
         for (const [at, seen] of firstSeen.entries()) {
           await store.db.query(
@@ -205,12 +209,27 @@ describe('what an app was used for', () => {
           );
         }
         for (const aliases of [false, true]) {
-          const days = await Array.fromAsync(listAppDays(store.db, entityId, 1, { ...PERIOD, aliases }));
+          const asked = { ...PERIOD, aliases };
+          const days = await Array.fromAsync(listAppDays(store.db, entityId, 1, asked));
+          const counted = await countAppDays(
+            store.db,
+            entityId,
+            1,
+            { ...asked, withPeople: true },
+            new AbortController().signal,
+          );
+          expect(counted).toEqual({
+            days,
+            people: distinct(
+              list.filter(({ at }) => inPeriod(at)).map((row) => personOf(users, row, aliases ? others : [])),
+            ),
+          });
           expect(days).toEqual(
             ['2026-10-30', '2026-10-31', '2026-11-01', '2026-11-02'].map((date) => {
               const rows = list.filter(({ at }) => dateOf(at) === date);
               return {
                 date,
+                events: rows.length,
                 sessions: rows.length,
                 people: distinct(rows.map((row) => personOf(users, row, aliases ? others : []))),
                 crashes: rows.filter(({ name }) => name === 'Bought').length,
