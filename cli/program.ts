@@ -20,6 +20,7 @@ const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] =
   { names: ['syncs'], load: async () => (await import('./syncs/syncs.ts')).addSyncsCommand },
   { names: ['sync'], load: async () => (await import('./syncs/sync.ts')).addSyncCommand },
   { names: ['people'], load: async () => (await import('./analytics/people.ts')).addPeopleCommand },
+  { names: ['usage'], load: async () => (await import('./analytics/usage.ts')).addUsageCommand },
   { names: ['apps'], load: async () => (await import('./apps/apps.ts')).addAppsCommand },
   { names: ['labels'], load: async () => (await import('./apps/labels.ts')).addLabelsCommand },
   { names: ['exporters'], load: async () => (await import('./exports/exporters.ts')).addExportersCommand },

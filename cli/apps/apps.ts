@@ -301,7 +301,7 @@ function lineOf({ received_at: at, outcome, code, message, call }: LiveCall): st
   return printable(`${new Date(at).toLocaleTimeString('en-GB')} ${outcome}${why} ${call}`);
 }
 
-async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
+export async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
   return { app_identifier: (await findApp(client, given)).identifier };
 }
 

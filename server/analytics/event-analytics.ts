@@ -7,6 +7,7 @@ import { DAY_SECONDS } from '../../domain/time/durations.ts';
 import { countEventHits, type EventHits, hitsKey } from '../../store/analytics/event-hits.ts';
 import { listEventValues } from '../../store/analytics/event-values.ts';
 import { type AppDay, countAppDays } from '../../store/analytics/usage.ts';
+import { findErasedTexts } from '../../store/gdpr/erased-texts.ts';
 import { type EventDefinition, listEventDefinitions, MAX_DEFINITIONS } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { type Route, route } from '../http/route.ts';
@@ -82,17 +83,26 @@ const DEFAULT_DAYS = 30;
 
 const listValues = route(
   api.listEventValues,
-  async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
+  async ({ params, query, hungUp, caller: { entityId } }, { db, secrets, heavyReads }) => {
     const app = await requireApp(db, entityId, params.app_identifier);
     const period = readDayPeriod(query) ?? lastDays(new Date(), DEFAULT_DAYS);
     const event = { logType: Number(query.log_type ?? 2), name: query.name };
     const { events, isWhole, members } = await heavyReads.within(entityId, hungUp(), (signal) =>
       listEventValues(db, entityId, app.id, event, period, signal),
     );
+    const texts = [...new Set(members.flatMap(({ key, values }) => [key, ...values.map(({ value }) => value)]))];
+    // Events of others may name an erased person.
+    const named = await findErasedTexts(db, secrets, entityId, texts, { byWords: true });
+    const erased = new Set([...named.keys()].map((index) => texts[index]));
     return {
       events,
       is_whole: isWhole,
-      members: members.map(({ otherValues, ...member }) => ({ ...member, other_values: otherValues })),
+      members: members
+        .filter(({ key }) => !erased.has(key))
+        .map(({ key, events: withKey, values, otherValues }) => {
+          const shown = values.filter(({ value }) => !erased.has(value));
+          return { key, events: withKey, values: shown, other_values: otherValues + values.length - shown.length };
+        }),
     };
   },
 );

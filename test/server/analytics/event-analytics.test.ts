@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { listEventValues } from '../../../store/analytics/event-values.ts';
+import { raiseTombstones } from '../../../store/gdpr/tombstone-batches.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertEventDefinitions, updateEventDefinition } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -133,7 +134,7 @@ test('the days of an app are counted in events, sessions, people, crashes and ne
   expect(await get(`apps/${app.identifier}/analytics/days?ed=${THIRD}`)).toMatchObject({ status: 404 });
 });
 
-test('values of a detail are offered only if three people sent them', async () => {
+test('values of a detail are offered only if three people sent them, and none that names an erased person', async () => {
   await store.db.query(
     `INSERT INTO events (entity_id, app_id, happened_at, device_id, user_id, log_type, name, detail)
      SELECT $1, $2, '2026-11-04T10:00Z', device, person, 2, 'Rated', detail::jsonb FROM (VALUES
@@ -153,6 +154,9 @@ test('values of a detail are offered only if three people sent them', async () =
       { key: 'by', events: 5, values: [{ value: 'anne', events: 3 }], other_values: 2 },
     ],
   });
+  await raiseTombstones(store, world.entity.id, [store.secrets.customerHash(world.entity.id, 'user_id', 'anne')]);
+  const later = await get(`apps/${app.identifier}/analytics/event_values?${query}`);
+  expect(later.body.result).toMatchObject({ members: [{ key: 'stars' }, { key: 'by', values: [], other_values: 3 }] });
   const none = await get(`apps/${app.identifier}/analytics/event_values?name=Rated&log_type=1`);
   expect(none.body.result).toEqual({ events: 0, is_whole: true, members: [] });
   const bounded = async (searched: number, read: number) => {
