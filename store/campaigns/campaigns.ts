@@ -42,6 +42,7 @@ export type Campaign = CampaignSettings &
     | 'identifier'
     | 'apiIdentifier'
     | 'testOf'
+    | 'hasProfileValues'
     | 'createdBy'
     | 'createdAt'
     | 'updatedAt'
@@ -69,7 +70,7 @@ const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
 const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
 
-const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.app_id, a.identifier AS app_identifier,
+const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.has_profile_values, c.app_id, a.identifier AS app_identifier,
     a.default_tz AS app_timezone, a.verified_users,
     c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date,
     c.adapt_tz, c.skip_message_limit, c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by,
