@@ -47,6 +47,8 @@ export * from './files/usage-files.ts';
 export * from './sends/campaign-logs.ts';
 export * from './sends/campaign-tests.ts';
 export * from './sends/device-messages.ts';
+export * from './sends/explain-delivery.ts';
+export * from './sends/send-requests.ts';
 export * from './sends/transactional.ts';
 export * from './tracking/event-definitions.ts';
 export * from './tracking/call-reports.ts';

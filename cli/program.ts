@@ -22,6 +22,8 @@ const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] =
   { names: ['people'], load: async () => (await import('./analytics/people.ts')).addPeopleCommand },
   { names: ['usage'], load: async () => (await import('./analytics/usage.ts')).addUsageCommand },
   { names: ['apps'], load: async () => (await import('./apps/apps.ts')).addAppsCommand },
+  { names: ['push'], load: async () => (await import('./sends/push.ts')).addPushCommand },
+  { names: ['sends'], load: async () => (await import('./sends/sends.ts')).addSendsCommand },
   { names: ['labels'], load: async () => (await import('./apps/labels.ts')).addLabelsCommand },
   { names: ['exporters'], load: async () => (await import('./exports/exporters.ts')).addExportersCommand },
   { names: ['decrypt'], load: async () => (await import('./exports/decrypt.ts')).addDecryptCommand },

@@ -57,6 +57,9 @@ import { campaignLogRoutes } from './sends/campaign-logs.ts';
 import { deviceMessageRoutes } from './sends/device-messages.ts';
 import { pushCheckRoutes } from './sends/push-check.ts';
 import { pushProviderRoutes } from './sends/push-providers.ts';
+import { explainDelivery } from './sends/explain-delivery.ts';
+import { pushOutcomes } from './sends/push-outcomes.ts';
+import { sendRequestRoutes } from './sends/send-requests.ts';
 import { campaignTestRoutes, transactionalRoutes } from './sends/transactional.ts';
 import { connectionCheckRoutes } from './syncs/connection-checks.ts';
 import { connectionRoutes } from './syncs/connections.ts';
@@ -102,6 +105,7 @@ export const routes: readonly Route[] = [
   ...pushCertificateRoutes,
   ...pushProviderRoutes,
   ...pushCheckRoutes,
+  pushOutcomes,
   ...labelRoutes,
   ...eventDefinitionRoutes,
   ...dataWalletRoutes,
@@ -112,6 +116,7 @@ export const routes: readonly Route[] = [
   ...peopleRoutes,
   ...personTimelineRoutes,
   explainSegment,
+  explainDelivery,
   ...funnelRoutes,
   ...funnelStatsRoutes,
   ...segmentRoutes,
@@ -127,6 +132,7 @@ export const routes: readonly Route[] = [
   ...campaignLogRoutes,
   ...campaignTestRoutes,
   ...transactionalRoutes,
+  ...sendRequestRoutes,
   ...deviceMessageRoutes,
   ...gdprRoutes,
   ...gdprDownloadRoutes,

@@ -300,6 +300,10 @@ export type Tables = {
     pkeyPem: string; subject: string; uid: string | null; notBefore: Date; notAfter: Date; revoked: boolean;
     createdAt: Date; updatedAt: Date;
   };
+  push_outcome_days: {
+    entityId: number; campaignId: number; day: string; appId: number; provider: string;
+    outcome: 'sent' | 'gone' | 'too_big' | 'refused' | 'unknown' | 'expired'; providerCode: string; attempts: number;
+  };
   push_providers: {
     entityId: number; appId: number; platform: 'ios' | 'android' | 'web'; provider: string; settings: unknown;
     secretNames: string[]; sealedSecrets: string | null; vapidPublicKey: string | null; vapidPrivateKey: string | null;

@@ -2,7 +2,7 @@
 
 import { findPushProvider as findKnownProvider } from '../../connectors/push/catalog.ts';
 import type { OpenPushProvider, PushContext, PushRoute } from '../../connectors/push/contract.ts';
-import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
+import { PLATFORM_OF, type PushMessage, type PushOutcome, type PushTarget } from '../../domain/sends/push.ts';
 import { findCurrentPushCertificate, openPrivateKey } from '../../store/apps/push-certificates.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import {
@@ -18,15 +18,9 @@ import type { Dependencies } from '../dependencies.ts';
 export type SendingProvider = Pick<OpenPushProvider, 'send' | 'settle'> &
   Required<Pick<OpenPushProvider, 'routeOf'>> & { name: string };
 
-const PLATFORMS: Record<SendingApp['appType'], PushPlatform> = {
-  'iOS App': 'ios',
-  'Android App': 'android',
-  'Web App': 'web',
-};
-
 /** Returns the target of a token; a browser's token is its subscription as JSON. */
 export function targetOf({ appType }: Pick<SendingApp, 'appType'>, token: string): PushTarget {
-  const platform = PLATFORMS[appType];
+  const platform = PLATFORM_OF[appType];
   const subscription = platform === 'web' ? readSubscription(token) : null;
   return subscription === null ? { platform, token } : { platform: 'web', subscription };
 }
@@ -62,7 +56,7 @@ export class SendingProviders {
   }
 
   async of(db: Queryable, entityId: number, app: SendingApp): Promise<SendingProvider> {
-    const platform = PLATFORMS[app.appType];
+    const platform = PLATFORM_OF[app.appType];
     const stored = await findPushProvider(db, entityId, app.id, platform);
     const certificate = await findCurrentPushCertificate(db, entityId, app.id);
     const fingerprint = JSON.stringify([platform, stored?.updatedAt, certificate?.identifier]);

@@ -14,7 +14,7 @@ import { bodyInteger, boundedArray, customerId, identifier, isoDateOrDatetime, t
 import { operation } from '../core/operation.ts';
 import { MetBlockSchema } from './segment-filters.ts';
 
-const PEOPLE = { tag: 'People', method: 'POST', idempotencyKey: 'ignored', audits: 'read customer' } as const;
+export const PEOPLE = { tag: 'People', method: 'POST', idempotencyKey: 'ignored', audits: 'read customer' } as const;
 
 const LeftOut = z
   .object({
@@ -198,7 +198,7 @@ const MAX_PAGE = 200;
 
 /** A sealed look or cursor holds an id, four bytes a character, in Base64. */
 const SEALED_CHARS = 2_000;
-const ofLook = {
+export const ofLook = {
   ...ofOne,
   look: text({ max: SEALED_CHARS })
     .optional()

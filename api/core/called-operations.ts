@@ -97,6 +97,7 @@ duplicateCampaign POST /api/campaign/:campaign_identifier/duplicate token rights
   rightsByField=variants:ab_testing
 enableSystemOfRecord PUT /api/system_of_records/:sor_identifier/enable token rights=sor_manage audited=true
 endSession DELETE /api/session token audited=true role=person
+explainDelivery POST /api/people/delivery token rights=campaign_view audited=true idempotencyKey=ignored
 explainMessages GET /api/campaigns/:identifier/why token rights=campaign_view audited=true
 explainSegment POST /api/people/segment token rights=segments_view audited=true idempotencyKey=ignored
 exploreFunnel POST /api/funnels/explore token rights=funnels_view idempotencyKey=ignored
@@ -131,6 +132,7 @@ listAppGroups GET /api/app_groups token rights=apps
 listApps GET /api/apps token rights=apps audited=true
 listAttention GET /api/attention token
 listAuditEntries GET /api/audit_log token audited=true role=admin
+listCampaignSends GET /api/campaigns/:identifier/requests token rights=campaign_view
 listCampaigns GET /api/campaigns token rights=campaign_view bare=true
 listConnections GET /api/connections token rights=sor_manage
 listConnectors GET /api/connectors token rights=sor_manage
@@ -174,6 +176,7 @@ listRecipients GET /api/apps/:app_identifier/data_wallet/recipients token rights
 listRefusedCalls GET /api/apps/:app_identifier/refused_calls token rights=usage_analytics_view audited=true
 listSegmentDevices GET /api/segments/:segment_identifier/devices token rights=usage_analytics_view audited=true
 listSegments GET /api/segments token rights=segments_view
+listSendDecisions GET /api/transac/:request_id/decisions token rights=campaign_view audited=true
 listServiceTokens GET /api/service_tokens token role=person
 listSessions GET /api/apps/:app_identifier/sessions token rights=usage_analytics_view audited=true
 listSigningKeys GET /.well-known/jwks.json none bare=true
@@ -319,6 +322,7 @@ viewPerson POST /api/people/view token audited=true idempotencyKey=ignored
 viewPicture GET /api/campaigns/picture token rights=campaign_draft contentType=image/*
 viewPurpose GET /api/apps/:app_identifier/data_wallet/purposes/:purpose_identifier token rights=gdpr_data_manage
 viewPushCertificate GET /api/apps/:app_identifier/push_certificates/:cert_identifier token rights=push_certificates_manage audited=true
+viewPushOutcomes GET /api/apps/:app_identifier/push_outcomes token rights=push_certificates_manage
 viewPushProvider GET /api/apps/:app_identifier/push_providers/:platform token rights=push_certificates_manage
 viewRecipient GET /api/apps/:app_identifier/data_wallet/recipients/:recipient_identifier token rights=gdpr_data_manage
 viewSdkSettings GET /v1/projects/:write_key/settings app_key bare=true

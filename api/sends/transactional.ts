@@ -101,6 +101,20 @@ export const sendPushMessages = operation({
 const ofRequest = z.object({ request_id: identifier });
 const instant = z.iso.datetime();
 
+export const SentBalance = z
+  .object({
+    sent: z.int().describe('Pushes that left: the sum of the others'),
+    confirmed: z.int().describe('A device confirmed that it received, opened, showed or clicked the message'),
+    taken: z.int().describe('The provider took the push, and no device has confirmed it'),
+    unknown: z.int().describe('The provider may have got it: UNKNOWN'),
+    refused: z.int(),
+  })
+  .meta({ id: 'SentBalance' });
+
+const CampaignOfSend = z
+  .object({ campaign_id: z.string(), name: z.string(), app_id: z.string() })
+  .meta({ id: 'CampaignOfSend' });
+
 export const SendState = z
   .object({
     requestId: z.string(),
@@ -108,6 +122,8 @@ export const SendState = z
     messages: z.int().describe('Number of messages in the request'),
     processed: z.int().describe('Number of messages that have a result for each device; a result may be that it waits'),
     codes: z.record(z.string(), z.int()).describe('Number of results by code'),
+    sent: SentBalance,
+    campaigns: z.array(CampaignOfSend),
     received_at: instant,
     send_at: instant.nullable(),
     ended_at: instant.nullable(),
@@ -221,6 +237,15 @@ export const SendDecision = z
   })
   .meta({ id: 'SendDecision' });
 
+export const ExplainedDecision = SendDecision.extend({
+  variant: z
+    .object({ identifier: z.string(), name: z.string().nullable() })
+    .nullable()
+    .describe(
+      'The variant that the user got; null if there is none. The name is null once the campaign no longer has the variant',
+    ),
+}).meta({ id: 'ExplainedDecision' });
+
 export const explainMessages = operation({
   ...VIEW,
   id: 'explainMessages',
@@ -233,17 +258,6 @@ export const explainMessages = operation({
     user: z.string(),
     sent: z.int().describe('Number of pushes of the campaign to the user, including those of more than 30 days ago'),
     opened: z.int(),
-    decisions: z
-      .array(
-        SendDecision.extend({
-          variant: z
-            .object({ identifier: z.string(), name: z.string().nullable() })
-            .nullable()
-            .describe(
-              'The variant that the user got; null if there is none. The name is null once the campaign no longer has the variant',
-            ),
-        }).meta({ id: 'ExplainedDecision' }),
-      )
-      .describe('Newest first, 1,000 at most'),
+    decisions: z.array(ExplainedDecision).describe('Newest first, 1,000 at most'),
   }),
 });

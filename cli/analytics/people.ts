@@ -3,9 +3,9 @@ import { type Command, Option } from 'commander';
 import type { FoundPerson, LeftOut, MessageOfPerson, TimelineEntry } from '../../api/client.ts';
 import type { MetBlock } from '../../domain/analytics/segment-filters.ts';
 import { PERSON_MATCHES, type PersonMatch, TIMELINE_KINDS, type TimelineKind } from '../../domain/analytics/person.ts';
-import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { recordTable } from '../core/group.ts';
+import { readLimit } from '../core/read-limit.ts';
 import { printable, sayValue, table } from '../core/table.ts';
 
 type FindOptions = { match?: PersonMatch; limit: string };
@@ -17,7 +17,6 @@ type TimelineOptions = PageOptions & { kind?: TimelineKind; until?: string };
 const USER = ['<user>', 'user id'] as const;
 const DEVICE = ['--device', 'it is the id of a device'] as const;
 const LIMIT = ['--limit <n>', 'maximum number of entries, from 1 to 10,000', '50'] as const;
-const MAX_ENTRIES = 10_000;
 const MAX_PAGE = 200;
 
 export function addPeopleCommand(program: Command, run: Run): void {
@@ -222,12 +221,10 @@ type PageBody = { per_page: number; cursor?: string; look?: string };
 
 /** Reads page after page up to the limit: `look` keeps them one entry in the audit log. */
 async function pagesOf<T>(
-  { limit }: PageOptions,
+  options: PageOptions,
   read: (page: PageBody) => Promise<{ items: T[]; next: string | null; look: string }>,
 ): Promise<T[]> {
-  const max = Number(limit);
-  if (!Number.isSafeInteger(max) || max < 1 || max > MAX_ENTRIES)
-    refuse(400, 'bad_limit', '--limit takes a whole number from 1 to 10,000.');
+  const max = readLimit(options);
   const found: T[] = [];
   for (let page: PageBody | null = { per_page: Math.min(max, MAX_PAGE) }; page && found.length < max;) {
     const { items, next, look } = await read(page);

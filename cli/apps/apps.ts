@@ -307,7 +307,7 @@ export async function appParams(client: Client, given: string): Promise<{ app_id
 
 const APP = ['<app>', 'its name or identifier'] as const;
 
-async function findApp(client: Client, given: string): Promise<ViewedApp> {
+export async function findApp(client: Client, given: string): Promise<ViewedApp> {
   const { apps } = await client.listApps({ query: { unwanted: true, secrets: false } });
   const resolved = resolveNamed(apps, given, ['app', 'apps']);
   return 'found' in resolved ? resolved.found : refuse(404, 'no_app', resolved.error);

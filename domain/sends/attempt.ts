@@ -35,6 +35,28 @@ export const WAITS_FOR = {
 
 export type AttemptCode = keyof typeof ATTEMPT_CODES;
 
+/** Codes of pushes that left for the provider: confirmed, taken, unknown and refused ones add up to them. */
+export const SENT_CODES = ['PUSH_SENT', 'UNKNOWN', 'REFUSED'] as const satisfies AttemptCode[];
+
+/** The parts of the balance of pushes that left; `not_sent`: all other attempts. */
+export const SENT_OUTCOMES = ['confirmed', 'taken', 'unknown', 'refused', 'not_sent'] as const;
+export type SentOutcome = (typeof SENT_OUTCOMES)[number];
+
+export type SentBalance = { sent: number; confirmed: number; taken: number; unknown: number; refused: number };
+
+/** Returns what became of the pushes that left. `confirmed` of a code: a device has said that it got the message. */
+export function sentBalance(counts: Readonly<Record<string, { count: number; confirmed: number }>>): SentBalance {
+  const [taken, unknown, refused] = SENT_CODES.map((code) => counts[code] ?? { count: 0, confirmed: 0 });
+  const left = (of: { count: number; confirmed: number } | undefined) => of!.count - of!.confirmed;
+  return {
+    sent: taken!.count + unknown!.count + refused!.count,
+    confirmed: taken!.confirmed + unknown!.confirmed + refused!.confirmed,
+    taken: left(taken),
+    unknown: left(unknown),
+    refused: left(refused),
+  };
+}
+
 /** The outcome of an attempt: settled, or to be made again at `dueAt`. */
 type AttemptOutcome = {
   code: AttemptCode;
@@ -42,6 +64,30 @@ type AttemptOutcome = {
   providerMessageId: string | null;
   dueAt: Date | null;
 };
+
+/** Details of an attempt whose push token the provider has lost. */
+export const TOKEN_GONE = 'the provider no longer knows the push token';
+
+/** What a provider said of pushes, as days count them. */
+export const PUSH_DAY_OUTCOMES = {
+  sent: 'the provider took the push',
+  gone: TOKEN_GONE,
+  too_big: 'the push is larger than the provider takes',
+  refused: 'the provider refused it',
+  unknown: 'the connection or the worker ended before the provider answered',
+  expired: 'the provider asked for time, or could not be reached, until the push expired',
+} as const;
+
+export type PushDayOutcome = keyof typeof PUSH_DAY_OUTCOMES;
+
+export const WAIT_REASONS = {
+  due: 'leaves now',
+  quiet_hours: WAITS_FOR.quiet,
+  send_rate: WAITS_FOR.rate,
+  provider: 'waits for the provider, which takes no more, asked for time or could not be reached',
+} as const;
+
+export type WaitReason = keyof typeof WAIT_REASONS;
 
 const FIRST_WAIT_MS = 5_000;
 const MAX_WAIT_MS = 15 * 60_000;
@@ -64,7 +110,7 @@ export function attemptOutcomeOf(
     case 'sent':
       return settled('PUSH_SENT', null, outcome.providerId);
     case 'gone':
-      return settled('OPT_OUT', 'the provider no longer knows the push token');
+      return settled('OPT_OUT', TOKEN_GONE);
     case 'too_big':
       return settled('MESSAGE_TO_BIG', tooBig(outcome));
     case 'throttled':

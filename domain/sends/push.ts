@@ -1,10 +1,17 @@
 /** A push message, its target and its outcome: the same for each provider. */
 
+import type { AppType } from '../apps/app.ts';
 import type { PushContent } from '../campaigns/campaign-params.ts';
 import { utf8Bytes } from '../text/utf8-bytes.ts';
 
 export const PUSH_PLATFORMS = ['ios', 'android', 'web'] as const;
 export type PushPlatform = (typeof PUSH_PLATFORMS)[number];
+
+export const PLATFORM_OF: Record<AppType, PushPlatform> = {
+  'iOS App': 'ios',
+  'Android App': 'android',
+  'Web App': 'web',
+};
 
 export type PushMessage = PushContent & {
   /** A UUID, the same in each try, so that a device that gets the push twice shows it once. */

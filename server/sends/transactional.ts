@@ -24,16 +24,8 @@ import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import { lockJobToCancel } from '../../store/jobs/jobs.ts';
+import { countSentTo, type Decision, listDecisions, listReport, REPORT_DAYS } from '../../store/sends/reports.ts';
 import {
-  countCodes,
-  countSentTo,
-  type Decision,
-  listDecisions,
-  listReport,
-  REPORT_DAYS,
-} from '../../store/sends/reports.ts';
-import {
-  countMessagesLeft,
   findSend,
   findSendByKey,
   insertSend,
@@ -48,8 +40,8 @@ import { canonicalJson } from '../http/idempotency.ts';
 import type { Caller } from '../http/caller.ts';
 import { requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import { findInternalError } from '../jobs/show-internal-error.ts';
 import { wakeSendSoon, startSoon } from '../jobs/start-soon.ts';
+import { showSends } from './send-requests.ts';
 
 type SendBody = z.output<typeof api.sendMessages.body & object>;
 type Asked = Circumstances & { body: SendBody; caller: Caller; keepReply: KeepReply };
@@ -171,22 +163,7 @@ function refuseUnknown(): never {
 }
 
 async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
-  const { identifier, state, messageCount, receivedAt, sendAt, endedAt } = found;
-  // Read before the codes, which then cover at least as many messages.
-  const processed = messageCount - (await countMessagesLeft(db, found));
-  const { codes, nextAt } = await countCodes(db, found.entityId, found.id);
-  return {
-    requestId: identifier,
-    state,
-    messages: messageCount,
-    processed,
-    codes,
-    received_at: receivedAt.toISOString(),
-    send_at: isoOf(sendAt),
-    ended_at: isoOf(endedAt),
-    next_at: isoOf(nextAt ?? (state === 'accepted' ? sendAt : null)),
-    internal_error: await findInternalError(db, 'send', found),
-  };
+  return (await showSends(db, found.entityId, [found]))[0]!;
 }
 
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
@@ -256,19 +233,23 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
       customerHash: secrets.customerHash(entityId, USER, user),
       details: { what: 'messages', campaign: campaign.identifier },
     });
-    const nameOf = new Map((campaign.variants ?? []).map(({ identifier, name }) => [identifier, name]));
+    const of = { campaignId: campaign.id, userId: user };
     return {
       user,
       ...(await countSentTo(tx, entityId, campaign.id, user)),
-      decisions: (await listDecisions(tx, entityId, { campaignId: campaign.id, userId: user }, seenBy(who.caller))).map(
-        ({ variant, ...decision }) => ({
-          ...showDecision(decision),
-          variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null },
-        }),
-      ),
+      decisions: showDecisions(campaign, await listDecisions(tx, entityId, of, seenBy(who.caller))),
     };
   });
 });
+
+/** Shows decisions of a campaign with the names of its variants. */
+export function showDecisions({ variants }: Pick<Campaign, 'variants'>, decisions: readonly Decision[]) {
+  const nameOf = new Map((variants ?? []).map(({ identifier, name }) => [identifier, name]));
+  return decisions.map(({ variant, userId: _, ...decision }) => ({
+    ...showDecision(decision),
+    variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null },
+  }));
+}
 
 function showDecision({
   sendIdentifier,

@@ -38,6 +38,7 @@ const OF_EMPTY_ENTITIES = [
   'send_campaigns',
   'campaign_people',
   'campaign_days',
+  'push_outcome_days',
   'control_group_days',
   'report_rollups',
   'send_paces',

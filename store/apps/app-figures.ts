@@ -11,11 +11,21 @@ export type AppFigures = {
   /** The UTC day on which the newest device was first seen, in seconds since the epoch. */
   downloadsLastReportDay: number | null;
   monthlyActive: number;
+  push: PushDevices;
 };
 
-type OfDevices = Pick<AppFigures, 'lastSdkVersion' | 'downloads' | 'downloadsLastReportDay' | 'monthlyActive'>;
+/** Devices of an app by whether a push reaches them; the first of the reasons counts. They add up to all devices. */
+export type PushDevices = { reachable: number; uninstalled: number; withoutToken: number; turnedOff: number };
 
-const NO_DEVICES: OfDevices = { lastSdkVersion: null, downloads: 0, downloadsLastReportDay: null, monthlyActive: 0 };
+type OfDevices = Pick<AppFigures, 'lastSdkVersion' | 'downloads' | 'downloadsLastReportDay' | 'monthlyActive' | 'push'>;
+
+const NO_DEVICES: OfDevices = {
+  lastSdkVersion: null,
+  downloads: 0,
+  downloadsLastReportDay: null,
+  monthlyActive: 0,
+  push: { reachable: 0, uninstalled: 0, withoutToken: 0, turnedOff: 0 },
+};
 
 /** Figures that take longer than this to count are kept a hundred times as long as they took. */
 const QUICK_MS = 100;
@@ -78,18 +88,37 @@ async function countDevices(
 
 async function countNow(db: Queryable, entityId: number, appIds: number[]): Promise<Map<number, OfDevices>> {
   // One scan for all apps, whose devices are a part of one index; it returns few versions.
-  const rows = readRows<OfDevices & { appId: number }>(
+  const rows = readRows<Omit<OfDevices, 'push'> & PushDevices & { appId: number }>(
     await db.query(
-      `SELECT app_id, sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
+      `SELECT app_id, sum(uninstalled)::bigint AS uninstalled, sum(without_token)::bigint AS without_token,
+       sum(turned_off)::bigint AS turned_off, sum(devices - uninstalled - without_token - turned_off)::bigint AS reachable, sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
        extract(epoch FROM date_trunc('day', max(first_seen_at), 'UTC'))::bigint AS downloads_last_report_day,
        (array_agg(sdk_version ORDER BY last_seen_at DESC, sdk_version) FILTER (WHERE sdk_version IS NOT NULL))[1] AS last_sdk_version
      FROM (
        SELECT app_id, sdk_version, count(*) AS devices, count(*) FILTER (WHERE last_seen_at > now() - interval '30 days') AS active,
-         max(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at
+         max(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at,
+         count(*) FILTER (WHERE uninstalled) AS uninstalled,
+         count(*) FILTER (WHERE uninstalled IS NOT TRUE AND push_token IS NULL) AS without_token,
+         count(*) FILTER (WHERE uninstalled IS NOT TRUE AND push_token IS NOT NULL AND opt_in = false) AS turned_off
        FROM devices WHERE entity_id = $1 AND app_id = ANY ($2) GROUP BY app_id, sdk_version) AS by_version
      GROUP BY app_id`,
       [entityId, appIds],
     ),
   );
-  return new Map(rows.map(({ appId, ...figures }) => [appId, figures]));
+  return new Map(
+    rows.map(({ appId, reachable, uninstalled, withoutToken, turnedOff, ...figures }) => [
+      appId,
+      { ...figures, push: { reachable, uninstalled, withoutToken, turnedOff } },
+    ]),
+  );
+}
+
+/** Counts an app's devices by whether a push reaches them, as of the figures that are kept. */
+export async function countPushDevices(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  kept: KeptFigures,
+): Promise<PushDevices> {
+  return ((await countDevices(db, entityId, [appId], kept)).get(appId) ?? NO_DEVICES).push;
 }

@@ -26,6 +26,20 @@ export async function listMembers(
   return new Map(members.map((member) => [member.person, member]));
 }
 
+/** Finds a person among those of a campaign's run. Uses sends_by_campaign and the primary key. */
+export async function findMemberOf(
+  db: Queryable,
+  entityId: number,
+  campaignId: number,
+  person: string,
+): Promise<CampaignMember | null> {
+  const { rows } = await db.query<Row<'sends', 'id'>>(
+    'SELECT id FROM sends WHERE entity_id = $1 AND campaign_id = $2',
+    [entityId, campaignId],
+  );
+  return rows[0] ? ((await listMembers(db, entityId, rows[0].id, [person])).get(person) ?? null) : null;
+}
+
 /** Marks members between two persons (null: no bound) who are not in the list as left, and returns how many. */
 export async function updateLeft(
   tx: Queryable,

@@ -100,7 +100,7 @@ export const withoutPersonalData = [
   server_keys key_lookups file_store store/ systems_of_records sor_api_keys customer_attributes imports import_lanes
   connections keys/ apps app_groups app_group_members app_api_keys app_token_keys event_definitions event_messages
   ingested_batches tracked_counts push_certificates push_providers labels label_targets segment_uses sends send_campaigns
-  campaign_days control_group_days report_rollups send_paces outcome_deliveries wallet_settings wallet_texts
+  campaign_days push_outcome_days control_group_days report_rollups send_paces outcome_deliveries wallet_settings wallet_texts
   wallet_recipients wallet_elements wallet_purpose_elements data_exporters export_runs run_alerts export_records
   export_files feed_waits deleted_entities internal_errors operator_notices unreadable_mails provider_refusals
   step_attempts`,

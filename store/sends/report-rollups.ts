@@ -5,6 +5,7 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { type CampaignDay, upsertControlGroupDay } from './control-group-days.ts';
+import { PROVIDER_CODE, PUSH_OUTCOME } from './push-outcomes.ts';
 import { REPORT_DAYS } from './reports.ts';
 
 /** Write transactions end within this time, so earlier changes are committed. */
@@ -53,19 +54,25 @@ async function recountAttempts(tx: Tx, entityId: number, { campaignId, day }: Ca
     [entityId, day],
   );
   if (isOver! > 0) return;
-  await tx.query('DELETE FROM campaign_days WHERE entity_id = $1 AND campaign_id = $2 AND day = $3', [
-    entityId,
-    campaignId,
-    day,
-  ]);
+  const values = [entityId, campaignId, day];
+  for (const table of ['campaign_days', 'push_outcome_days'])
+    await tx.query(`DELETE FROM ${table} WHERE entity_id = $1 AND campaign_id = $2 AND day = $3`, values);
   await tx.query(
-    `INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
-     SELECT $1, $2, $3, coalesce(variant, ''), channel, code, count(*), count(delivered_at), count(opened_at), count(shown_at),
-       count(clicked_at)
-     FROM attempts
-     WHERE entity_id = $1 AND campaign_id = $2 AND created_at >= $3::date AND created_at < $3::date + 1
-     GROUP BY coalesce(variant, ''), channel, code`,
-    [entityId, campaignId, day],
+    `WITH counted AS MATERIALIZED (
+       SELECT coalesce(variant, '') AS variant, channel, code, app_id, provider, ${PUSH_OUTCOME} AS outcome, ${PROVIDER_CODE} AS provider_code,
+         count(*) AS attempts, count(delivered_at) AS delivered, count(opened_at) AS opened, count(shown_at) AS shown,
+         count(clicked_at) AS clicked
+       FROM attempts
+       WHERE entity_id = $1 AND campaign_id = $2 AND created_at >= $3::date AND created_at < $3::date + 1
+       GROUP BY 1, 2, 3, 4, 5, 6, 7
+     ), outcomes AS (
+       INSERT INTO push_outcome_days (entity_id, campaign_id, day, app_id, provider, outcome, provider_code, attempts)
+       SELECT $1, $2, $3, app_id, provider, outcome, provider_code, sum(attempts) FROM counted
+       WHERE provider IS NOT NULL AND outcome IS NOT NULL GROUP BY app_id, provider, outcome, provider_code)
+     INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
+     SELECT $1, $2, $3, variant, channel, code, sum(attempts), sum(delivered), sum(opened), sum(shown), sum(clicked)
+     FROM counted GROUP BY variant, channel, code`,
+    values,
   );
 }
 

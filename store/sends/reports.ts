@@ -1,7 +1,7 @@
 /** Reports of attempts: codes, decisions, and campaign logs. */
 
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
-import type { AttemptCode } from '../../domain/sends/attempt.ts';
+import { type AttemptCode, SENT_CODES, type SentOutcome } from '../../domain/sends/attempt.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
@@ -34,23 +34,87 @@ export async function listReport(
   );
 }
 
+export type CodeCounts = Record<string, { count: number; confirmed: number }>;
+
+/** SQL for whether a device has confirmed the message. */
+const CONFIRMED = '(num_nonnulls(delivered_at, opened_at, shown_at, clicked_at) > 0)';
+
+/** Counts the attempts of sends by code, and says when the next waiting one is due. Uses attempts_by_send. */
 export async function countCodes(
   db: Queryable,
   entityId: number,
-  sendId: number,
-): Promise<{ codes: Record<string, number>; nextAt: Date | null }> {
-  const rows = readRows<Row<'attempts', 'code'> & { count: number; nextAt: Date | null }>(
+  sendIds: readonly number[],
+): Promise<(sendId: number) => { counts: CodeCounts; nextAt: Date | null }> {
+  const rows = readRows<
+    Row<'attempts', 'code'> & { sendId: number; count: number; confirmed: number; nextAt: Date | null }
+  >(
     await db.query(
-      `SELECT code, count(*) AS count, min(due_at) FILTER (WHERE due_at > now()) AS next_at FROM attempts
-     WHERE entity_id = $1 AND send_id = $2
-     GROUP BY code ORDER BY code`,
-      [entityId, sendId],
+      `SELECT send_id, code, count(*) AS count, count(*) FILTER (WHERE ${CONFIRMED}) AS confirmed,
+       min(due_at) FILTER (WHERE due_at > now()) AS next_at
+     FROM attempts WHERE entity_id = $1 AND send_id = ANY ($2::integer[])
+     GROUP BY send_id, code ORDER BY code`,
+      [entityId, sendIds],
     ),
   );
-  return {
-    codes: Object.fromEntries(rows.map(({ code, count }) => [code, count])),
-    nextAt: rows.find(({ nextAt: at }) => at !== null)?.nextAt ?? null,
+  return (sendId) => {
+    const own = rows.filter((row) => row.sendId === sendId);
+    return {
+      counts: Object.fromEntries(own.map(({ code, count, confirmed }) => [code, { count, confirmed }])),
+      nextAt: own.find(({ nextAt: at }) => at !== null)?.nextAt ?? null,
+    };
   };
+}
+
+export type SentDecision = Row<
+  'attempts',
+  | 'id'
+  | 'userId'
+  | 'deviceId'
+  | 'channel'
+  | 'variant'
+  | 'details'
+  | 'createdAt'
+  | 'dueAt'
+  | 'settledAt'
+  | 'deliveredAt'
+  | 'openedAt'
+  | 'shownAt'
+  | 'clickedAt',
+  { code: AttemptCode }
+> & { ordinal: number; campaignIdentifier: string };
+
+type DecisionFilter = { code: AttemptCode | undefined; outcome: SentOutcome | undefined };
+
+const OUTCOME_SQL: Record<SentOutcome, string> = {
+  confirmed: `code = ANY ('{${SENT_CODES.join()}}') AND ${CONFIRMED}`,
+  taken: `code = 'PUSH_SENT' AND NOT ${CONFIRMED}`,
+  unknown: `code = 'UNKNOWN' AND NOT ${CONFIRMED}`,
+  refused: `code = 'REFUSED' AND NOT ${CONFIRMED}`,
+  not_sent: `code <> ALL ('{${SENT_CODES.join()}}')`,
+};
+
+/** Lists what became of a request's messages, in their order, after a message and an attempt. Uses attempts_by_send. */
+export async function listSentDecisions(
+  db: Queryable,
+  entityId: number,
+  sendId: number,
+  { code, outcome }: DecisionFilter,
+  { after, limit }: { after: { ordinal: number; id: number }; limit: number },
+): Promise<SentDecision[]> {
+  return readRows<SentDecision>(
+    await db.query(
+      `SELECT a.*, coalesce(c.test_of, c.identifier) AS campaign_identifier FROM (
+         SELECT id, campaign_id, message_ordinal AS ordinal, user_id, device_id, channel, variant, code, details, created_at, due_at,
+           settled_at, delivered_at, opened_at, shown_at, clicked_at
+         FROM attempts
+         WHERE entity_id = $1 AND send_id = $2 AND message_ordinal >= $3 AND (message_ordinal, id) > ($3, $4)
+           AND ($5::text IS NULL OR code = $5) ${outcome === undefined ? '' : `AND ${OUTCOME_SQL[outcome]}`}
+         ORDER BY message_ordinal, id LIMIT $6) a
+       JOIN campaigns c ON c.entity_id = $1 AND c.id = a.campaign_id
+       ORDER BY a.ordinal, a.id`,
+      [entityId, sendId, after.ordinal, after.id, code ?? null, limit],
+    ),
+  );
 }
 
 export type Decision = ReportRow &
@@ -66,20 +130,22 @@ const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.
   LEFT JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id AND s.campaign_id IS NULL`;
 
 /**
- * Lists the attempts of a campaign's messages to a user, newest first; or those of a request's messages, in order.
+ * Lists the attempts of a campaign's messages to a user or a device, newest first; or those of a request, in order.
  * `showsValues`: also shows what pushes with values of a profile said.
  */
 export async function listDecisions(
   db: Queryable,
   entityId: number,
-  of: { campaignId: number; userId: string } | { sendId: number },
+  of: { campaignId: number; userId: string } | { campaignId: number; deviceId: string } | { sendId: number },
   { limit, showsValues }: { limit: number; showsValues: boolean },
 ): Promise<Decision[]> {
-  // Uses the index attempts_by_send, or attempts_by_user.
+  // Uses the index attempts_by_send, attempts_by_user or attempts_by_device.
   const [found, values] =
     'sendId' in of
       ? ['a.send_id = $4 ORDER BY a.message_ordinal, a.id', [of.sendId]]
-      : ['a.user_id = $4 AND a.campaign_id = $5 ORDER BY a.id DESC', [of.userId, of.campaignId]];
+      : 'userId' in of
+        ? ['a.user_id = $4 AND a.campaign_id = $5 ORDER BY a.id DESC', [of.userId, of.campaignId]]
+        : ['a.device_id = $4 AND a.campaign_id = $5 ORDER BY a.id DESC', [of.deviceId, of.campaignId]];
   return readRows<Decision>(
     await db.query(`${DECISIONS} WHERE a.entity_id = $1 AND ${found} LIMIT $2`, [
       entityId,

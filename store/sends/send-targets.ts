@@ -2,6 +2,7 @@
 
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { QuietHours } from '../../domain/sends/quiet-hours.ts';
+import { personOfDevice } from '../analytics/people.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -13,6 +14,21 @@ export const TARGET_DEVICE = `d.device_id AS "deviceId", d.current_user_id AS "c
 export type FoundDevice = Omit<TargetDevice, 'deviceId'> & { deviceId: string | null };
 
 export const isThere = <F extends FoundDevice>(found: F): found is F & TargetDevice => found.deviceId !== null;
+
+/** Finds a device of an app, with its person as analytics names people: u and the user's id, or d and the device's. */
+export async function findTargetDevice(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  deviceId: string,
+): Promise<(TargetDevice & { person: string }) | null> {
+  const { rows } = await db.query<TargetDevice & { person: string }>(
+    `SELECT ${TARGET_DEVICE}, ${personOfDevice('d')} AS person FROM devices d
+     WHERE d.entity_id = $1 AND d.app_id = $2 AND d.device_id = $3`,
+    [entityId, appId, deviceId],
+  );
+  return rows[0] ?? null;
+}
 
 type UserDevice = FoundDevice & { userId: string; appId: number };
 

@@ -186,16 +186,62 @@ export async function takeMessages(
   );
 }
 
-/** Uses the primary key. */
+/** Lists the requests with messages of a campaign that were made before one, newest first, by send_campaigns_by_campaign. */
+export async function listSendsOfCampaign(
+  db: Queryable,
+  entityId: number,
+  campaignId: number,
+  before: number | null,
+  limit: number,
+): Promise<Send[]> {
+  return readRows<Send>(
+    await db.query(
+      `SELECT s.* FROM send_campaigns c JOIN sends s ON s.entity_id = $1 AND s.id = c.send_id
+       WHERE c.entity_id = $1 AND c.campaign_id = $2 AND ($3::integer IS NULL OR c.send_id < $3)
+       ORDER BY c.send_id DESC LIMIT $4`,
+      [entityId, campaignId, before, limit],
+    ),
+  );
+}
+
+type CampaignOfSend = Row<'campaigns', 'identifier' | 'name'> & { sendId: number; appIdentifier: string };
+
+/** Lists the campaigns of requests, in the order in which these name them; of a test the campaign that it tests. */
+export async function listCampaignsOfSends(
+  db: Queryable,
+  entityId: number,
+  sendIds: readonly number[],
+): Promise<CampaignOfSend[]> {
+  return readRows<CampaignOfSend>(
+    await db.query(
+      `SELECT s.send_id, coalesce(c.test_of, c.identifier) AS identifier, c.name, a.identifier AS app_identifier
+       FROM send_campaigns s JOIN campaigns c ON c.entity_id = $1 AND c.id = s.campaign_id
+       JOIN apps a ON a.entity_id = $1 AND a.id = c.app_id
+       WHERE s.entity_id = $1 AND s.send_id = ANY ($2::integer[]) ORDER BY s.send_id, s.ordinal`,
+      [entityId, sendIds],
+    ),
+  );
+}
+
+/** Counts the messages of sends that have no attempts yet. Uses the primary key. */
+export async function countMessagesLeftOf(
+  db: Queryable,
+  entityId: number,
+  sendIds: readonly number[],
+): Promise<Map<number, number>> {
+  const { rows } = await db.query<{ id: number; count: number }>(
+    `SELECT send_id AS id, count(*) AS count FROM send_messages
+     WHERE entity_id = $1 AND send_id = ANY ($2::integer[]) GROUP BY send_id`,
+    [entityId, sendIds],
+  );
+  return new Map(rows.map(({ id, count }) => [id, count]));
+}
+
 export async function countMessagesLeft(
   db: Queryable,
   { entityId, id }: Pick<Send, 'entityId' | 'id'>,
 ): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) AS count FROM send_messages WHERE entity_id = $1 AND send_id = $2',
-    [entityId, id],
-  );
-  return rows[0]!.count;
+  return (await countMessagesLeftOf(db, entityId, [id])).get(id) ?? 0;
 }
 
 export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: number, limit: number): Promise<number> {

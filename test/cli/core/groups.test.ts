@@ -4,13 +4,16 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandLinePage } from '../../../cli/command-line-page.ts';
 import { buildProgram, leavesOf } from '../../../cli/program.ts';
+import { write } from '../../../store/core/database.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { insertSampleSend } from '../../server/sends/sample-sends.ts';
 import { testServer } from '../../server/http/test-server.ts';
 import { runMillrace, startMillrace } from './run-millrace.ts';
 
@@ -33,6 +36,30 @@ async function json(args: string[]): Promise<unknown> {
   expect(status).toBe(0);
   return JSON.parse(out);
 }
+
+describe('millrace sends', () => {
+  it('lists the requests of a campaign, shows one with its balance, each message of it, why, and what the provider said', async () => {
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.requests');
+    const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
+    const of = { appId: app.id, campaignIdentifier: campaign.identifier, userId: personId(4), deviceId: 'phone 4' };
+    const { requestId } = await write(store.db, (tx) => insertSampleSend(tx, world.entity.id, of));
+    expect((await millrace(['sends', 'list', campaign.identifier])).out).toMatch(
+      new RegExp(`^${requestId} +accepted .* 1 +1 +0 +1 +0 +0$`, 'm'),
+    );
+    expect((await millrace(['sends', 'view', requestId])).out).toContain(
+      '1 pushes left = 0 confirmed + 1 taken + 0 unknown + 0 refused',
+    );
+    const list = (outcome: string) => json(['sends', 'decisions', requestId, '--outcome', outcome]);
+    expect(await list('taken')).toMatchObject([{ line: 1, user: personId(4), code: 'PUSH_SENT' }]);
+    expect(await list('unknown')).toEqual([]);
+    expect((await millrace(['sends', 'why', personId(4), campaign.identifier])).out).toMatch(
+      /^person +known +stops +no device has the app$/m,
+    );
+    expect((await millrace(['push', 'outcomes', app.identifier])).out).toMatch(/^reachable +0$/m);
+    expect((await millrace(['push', 'view', app.identifier])).out).toMatch(/^android +sandbox/m);
+    expect(await json(['sends', 'cancel', requestId])).toMatchObject({ requestId });
+  });
+});
 
 describe('millrace sors', () => {
   it('makes, lists, shows, renames, disables and deletes one by its name', async () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { CAMPAIGN_TYPES } from '../../../domain/campaigns/campaign-status.ts';
 import { ATTEMPT_CODES, attemptIdOf, messageIdOf, attemptOutcomeOf } from '../../../domain/sends/attempt.ts';
 import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
+import { explainDevice } from '../../../domain/sends/explain-delivery.ts';
 import type { PushOutcome } from '../../../domain/sends/push.ts';
 import { endOfQuiet } from '../../../domain/sends/quiet-hours.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
@@ -53,6 +54,42 @@ describe('what a device gets of a message', () => {
         if (!includesPush) expect(push).toBe(false);
         if (!includesInapp) expect(inapp).toBe(false);
       }),
+    );
+  });
+});
+
+describe('why a device gets a message or not', () => {
+  it('has a line that stops it exactly if the device gets nothing, and never names another user', () => {
+    const campaign = fc.record({
+      type: fc.constantFrom(...CAMPAIGN_TYPES),
+      status: fc.constant('ongoing' as const),
+      skipMessageLimit: fc.boolean(),
+      includesPush: fc.boolean(),
+      includesInapp: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(
+        anyDevice,
+        fc.option(user),
+        campaign,
+        fc.boolean(),
+        fc.boolean(),
+        (device, userId, asked, verifiedUsers, hasProfileValues) => {
+          const { gets, code, lines } = explainDevice(device, userId, asked, { verifiedUsers, hasProfileValues });
+          const decision = decideDevice(device, userId, asked, { verifiedUsers, hasProfileValues });
+          expect([gets === 'push' || gets === 'both', gets === 'inapp' || gets === 'both', code]).toEqual([
+            decision.push,
+            decision.inapp,
+            decision.code,
+          ]);
+          const stops = lines.filter(({ result }) => result === 'stops').map(({ check }) => check);
+          const isPush = ['permission', 'token'];
+          if (decision.push) expect(stops).toEqual([]);
+          else if (decision.inapp) expect(stops.every((check) => isPush.includes(check))).toBe(true);
+          else if (asked.includesPush || asked.includesInapp) expect(stops).not.toEqual([]);
+          expect(lines.some(({ found }) => /ada|bob/.test(found))).toBe(false);
+        },
+      ),
     );
   });
 });

@@ -1,10 +1,13 @@
 import {
   about,
+  type Answer,
+  type Call,
   type Draw,
   list,
   type LifeOperation,
   type LifeOperations,
   make,
+  mustHold,
   read,
   remove,
 } from '../life-operation.ts';
@@ -23,6 +26,13 @@ function walletPart(name: string, many: string, body: (draw: Draw) => object): L
     [`patch${name}`]: change,
     [`delete${name}`]: remove(kind),
   };
+}
+
+/** The parts of an app's devices add up to all of them. */
+function checkOutcomes({ result }: Answer, _draw: Draw, { item }: Call): void {
+  const { devices, ...parts } = (result as { devices: Record<string, number> }).devices;
+  const sum = Object.values(parts).reduce((all, count) => all + count, 0);
+  mustHold(devices === sum, `app ${item!.id}: ${devices} devices, of which ${sum} are reached by pushes or not`);
 }
 
 /** Technical names have letters alone. */
@@ -83,6 +93,7 @@ export const appOperations: LifeOperations = {
     params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) },
   })),
   checkPush: about('app', () => ({ body: {} })),
+  viewPushOutcomes: { ...about('app', () => ({ query: { days: 7 } }), { expects: 'ok' }), done: checkOutcomes },
   createLabel: make({ kind: 'label', id: ({ name }: { name: string }) => name }, (draw) => ({
     body: { name: draw.name('Label') },
   })),

@@ -64,7 +64,13 @@ function noteSend({ result }: Answer, { entity }: Draw): void {
   entity.add('send', { id: (result as { requestId: string }).requestId });
 }
 
-type SendState = { requestId: string; state: string; messages: number; processed: number };
+type SendState = {
+  requestId: string;
+  state: string;
+  messages: number;
+  processed: number;
+  sent: Record<'sent' | 'confirmed' | 'taken' | 'unknown' | 'refused', number>;
+};
 
 const sending: LifeOperation = {
   call: (draw) => ({
@@ -80,8 +86,17 @@ const sending: LifeOperation = {
   done: noteSend,
 };
 
+function checkBalance({ requestId, sent }: SendState): void {
+  const { confirmed, taken, unknown, refused } = sent;
+  mustHold(
+    sent.sent === confirmed + taken + unknown + refused,
+    `send ${requestId}: ${sent.sent} pushes left, of which ${confirmed + taken + unknown + refused} have an outcome`,
+  );
+}
+
 function checkSend({ result }: Answer, _draw: Draw, { item }: Call): void {
   const { state, messages, processed } = result as SendState;
+  checkBalance(result as SendState);
   mustHold(processed <= messages, `send ${item!.id}: ${processed} of ${messages} messages have results`);
   mustHold(
     state !== 'finished' || processed === messages,
@@ -122,6 +137,16 @@ export const sendOperations: LifeOperations = {
   sendPushMessages: sending,
   viewSend: { ...about('send'), weight: 4, done: checkSend },
   cancelSend: cancel('send'),
+  listSendDecisions: about('send', (draw) => ({ query: draw.chance(0.3) ? { code: 'PUSH_SENT', per_page: 1 } : {} })),
+  listCampaignSends: {
+    ...about('transactional', () => ({ query: { per_page: 5 } })),
+    done({ result }) {
+      for (const send of (result as { items: SendState[] }).items) checkBalance(send);
+    },
+  },
+  explainDelivery: call((draw) => ({
+    body: { user_id: draw.person().userId, campaign_id: draw.item(draw.of(['transactional', 'campaign'])).id },
+  })),
   reportMessages: about('transactional', () => ({ query: { page: 1, page_size: 100 } })),
   explainMessages: call((draw) => ({
     params: { identifier: draw.item('transactional').id },

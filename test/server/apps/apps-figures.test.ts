@@ -151,6 +151,7 @@ describe('the figures of an app', () => {
       downloads: 5_000_000,
       downloadsLastReportDay: 0,
       monthlyActive: 1_000_000,
+      push: { reachable: 5_000_000, uninstalled: 0, withoutToken: 0, turnedOff: 0 },
     };
     const downloadsOf = async ({ id }: { id: number }) =>
       (await listAppFigures(store.db, world.entity.id, [big.id, small.id], kept)).get(id)!.downloads;

@@ -438,6 +438,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { provider: 'web_push', settings: { subject: 'mailto:push@example.com' } },
   }),
   'DELETE /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
+  'GET /api/apps/:app_identifier/push_outcomes': (own) => ({ ...ofApp(own), query: { days: '7' } }),
   'POST /api/apps/:app_identifier/push_check': (own) => ({ ...ofApp(own), body: { platform: 'android' } }),
   'GET /api/labels': () => ({}),
   'POST /api/labels': () => ({ body: { name: 'Another label' } }),
@@ -582,6 +583,14 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { users: [seen.userId], templateVars: { parcel: '17' } },
   }),
   'GET /api/campaign_tests/:request_id': ({ sent }) => ({ params: { request_id: sent.testId } }),
+  'GET /api/transac/:request_id/decisions': ({ sent }) => ({
+    params: { request_id: sent.requestId },
+    query: { code: 'PUSH_SENT', outcome: 'taken' },
+  }),
+  'GET /api/campaigns/:identifier/requests': ({ campaigns }) => ({
+    params: { identifier: campaigns.ongoing },
+    query: { per_page: '5' },
+  }),
   'DELETE /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
   'GET /api/transac/:campaign_key/reports': ({ campaigns, sent }) => ({
     params: { campaign_key: campaigns.ongoing },
@@ -662,6 +671,9 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/people/days': ({ seen }) => ({ body: { user_id: seen.userId, until: '2026-12-31' } }),
   'POST /api/people/messages': ({ seen }) => ({ body: { user_id: seen.userId } }),
   'POST /api/people/segment': (own) => ({ body: { user_id: own.seen.userId, segment_id: own.segment } }),
+  'POST /api/people/delivery': ({ seen, campaigns }) => ({
+    body: { user_id: seen.userId, campaign_id: campaigns.classic },
+  }),
   'POST /api/people/find': ({ seen }) => ({ body: { text: seen.userId } }),
   'POST /api/segments/preview': (own) => ({ body: { app: own.app.identifier, filters: sampleFilters(own) } }),
   'POST /api/segments/:identifier/people': (own) => ({

@@ -62,9 +62,9 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
       await updateOutcomeDelivery(tx, world.entity.id, app.id, true);
       await tx.query(`UPDATE outcome_deliveries SET delivered_at = now() - interval '1 hour'`);
       await tx.query(
-        `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, created_at, settled_at, opened_at)
+        `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, created_at, settled_at, opened_at, provider)
          SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' WHEN 1 THEN 'CONTROL_GROUP' ELSE 'PUSH_SENT' END,
-           'device ' || n, 'user ' || n % 100, at, at, CASE n % 5 WHEN 0 THEN at END
+           'device ' || n, 'user ' || n % 100, at, at, CASE n % 5 WHEN 0 THEN at END, 'sandbox'
          FROM (SELECT n, CASE WHEN n <= 200 THEN now() - interval '10 minutes' ELSE now() - (n % 40 + 1) * interval '1 day' END AS at
            FROM generate_series(1, ${ATTEMPTS}) n) made`,
         [world.entity.id, campaign.id, app.id],
@@ -101,6 +101,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
       `SELECT (SELECT count(*) FROM attempts WHERE entity_id = $1) AS kept,
          (SELECT jsonb_agg(jsonb_build_array(current_date - day, code, attempts, opened) ORDER BY day, code) FROM campaign_days
           WHERE entity_id = $1) AS days,
+         (SELECT jsonb_agg(jsonb_build_array(current_date - day, outcome, attempts) ORDER BY day, outcome)
+          FROM push_outcome_days WHERE entity_id = $1) AS outcomes,
          (SELECT md5(string_agg(concat_ws(' ', person, sent, opened), ',' ORDER BY person)) FROM campaign_people
           WHERE entity_id = $1) AS people,
          (SELECT jsonb_agg(jsonb_build_array(current_date - day, people, devices, targeted_people, due_at > now()) ORDER BY day)
