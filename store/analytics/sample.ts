@@ -52,7 +52,7 @@ type SampledPeriod = {
 /**
  * Returns SQL in place of the table `events`: all events of the sample's people in these apps and this time, and some
  * of other people, which a condition `isSampled` on the person leaves out. Needs the tables of `sampledDevices`. Uses
- * events_sampled, events_without_user, and with aliases events_by_user.
+ * events_sampled, events_by_device, and with aliases events_by_user.
  */
 export function sampledEvents(apps: string, { aliases, from, until, isNeeded = isSampled }: SampledPeriod): string {
   const columns = COLUMNS.map((column) => `e.${column}`).join(', ');

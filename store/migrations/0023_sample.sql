@@ -5,8 +5,10 @@
 create index events_sampled on events (entity_id, app_id, happened_at, id) include (log_type, name, user_id, device_id)
   where hashtextextended(coalesce('u' || user_id, 'd' || device_id), 1) % 16 = 0;
 
--- Events without a user count for the only user of their device: for the devices of the sample's users.
-create index events_without_user on events (entity_id, device_id, happened_at) where user_id is null;
+-- Events without a user count for the only user of their device. The last column finds those of a device among all of
+-- its events without reading these.
+drop index events_by_device;
+create index events_by_device on events (entity_id, device_id, happened_at, (user_id is null)) where device_id is not null;
 
 -- Devices with a user in the sample, and users of the devices in it.
 create index device_users_sampled on device_users (entity_id, app_id, device_id, user_id)
