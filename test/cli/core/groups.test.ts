@@ -5,6 +5,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { commandLinePage } from '../../../cli/command-line-page.ts';
 import { buildProgram, leavesOf } from '../../../cli/program.ts';
 import { write } from '../../../store/core/database.ts';
+import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
+import { insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -129,6 +132,54 @@ describe('millrace attributes', () => {
     );
     expect((await millrace(['attributes', 'remove', 'Fields', 'size', '--yes'])).status).toBe(0);
     expect(await json(['attributes', 'Fields'])).toEqual([]);
+  });
+});
+
+describe('millrace funnels', () => {
+  it('stores one of a file, counts it, lists its people and what they did, archives and restores it', async () => {
+    const { entity } = world;
+    const app = await insertSampleApp(store.db, entity.id, 'com.example.funnel-cli');
+    const at = (minute: number) => new Date(Date.parse('2026-11-05T12:00:00Z') + minute * 60_000);
+    await ensurePartitions(store.db, [at(0)]);
+    const names = ['Viewed', 'Added', 'Ordered'];
+    await insertEventDefinitions(
+      store.db,
+      entity.id,
+      app.id,
+      names.map((name) => ({ logType: 2, name })),
+    );
+    await insertSampleEvents(store.db, entity.id, [
+      ...['cli-ann', 'cli-ben'].map((user) => ({ appId: app.id, user, at: at(0), name: 'Viewed' })),
+      { appId: app.id, user: 'cli-ann', at: at(2), name: 'Ordered' },
+      { appId: app.id, user: 'cli-ben', at: at(3), name: 'Added' },
+    ]);
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-funnels-'));
+    onFileEnd(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'funnel.json');
+    const step = (name: string) => ({ match_name: [{ app_id: app.identifier, log_type: 2, log_name: name }] });
+    await writeFile(file, JSON.stringify({ name: 'Sale', steps: [step('Viewed'), step('Ordered')] }));
+    expect((await millrace(['funnels', 'create', file])).out).toMatch(/^fun_\w+ +Sale +Viewed, Ordered$/m);
+    const period = ['--from', '2026-11-05', '--till', '2026-11-05'];
+    const counted = (await millrace(['funnels', 'count', 'Sale', ...period])).out;
+    expect(counted).toMatch(/^0 +Viewed +2 +100.0 %$/m);
+    expect(counted).toMatch(/^1 +Ordered +1 +50.0 % +50.0 % +120.0 s +120.0 s$/m);
+    expect(await json(['funnels', 'count', 'Sale', ...period, '--fast', '--by', 'week'])).toMatchObject([
+      { breakdown: '2026-11-02', completions: 2, exact: true },
+      { breakdown: '2026-11-02', completions: 1 },
+    ]);
+    const people = ['funnels', 'people', 'Sale', ...period, '--step', '1'];
+    expect((await millrace(people)).out).toContain('cli-ann');
+    expect((await millrace([...people, '--dropped'])).out).toMatch(/^cli-ben +2026-11-05T12:00:00.000Z$/m);
+    expect((await millrace(['funnels', 'people', 'Sale'])).err).toBe('Name the step: --step 1\n');
+    const explored = await millrace(['funnels', 'explore', 'Sale', ...period, '--after', '0', '--dropped']);
+    expect(explored.out).toMatch(/^Added +1 +180.0 s$/m);
+    expect((await millrace(['funnels', 'archive', 'Sale'])).out).toContain('archived');
+    expect((await millrace(['funnels', 'restore', 'Sale'])).out).not.toContain('archived');
+    const copy = JSON.parse((await millrace(['funnels', 'view', 'Sale'])).out) as { name: string };
+    await writeFile(file, JSON.stringify({ ...copy, name: 'Another sale' }));
+    await millrace(['funnels', 'create', file]);
+    expect((await millrace(['funnels'])).out).toMatch(/Sale[^]*Another sale/);
+    expect((await millrace(['funnels', 'count', 'Sail'])).err).toContain('did you mean Sale?');
   });
 });
 
