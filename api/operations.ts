@@ -37,6 +37,8 @@ export * from './analytics/funnels.ts';
 export * from './analytics/people.ts';
 export * from './analytics/segments.ts';
 export * from './analytics/usage-lists.ts';
+export * from './campaigns/campaign-audience.ts';
+export * from './campaigns/campaign-results.ts';
 export * from './campaigns/campaigns.ts';
 export * from './campaigns/preview.ts';
 export * from './files/campaign-files.ts';

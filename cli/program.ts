@@ -25,6 +25,7 @@ const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] =
   { names: ['apps'], load: async () => (await import('./apps/apps.ts')).addAppsCommand },
   { names: ['push'], load: async () => (await import('./sends/push.ts')).addPushCommand },
   { names: ['sends'], load: async () => (await import('./sends/sends.ts')).addSendsCommand },
+  { names: ['campaigns'], load: async () => (await import('./campaigns/campaigns.ts')).addCampaignsCommand },
   { names: ['labels'], load: async () => (await import('./apps/labels.ts')).addLabelsCommand },
   { names: ['exporters'], load: async () => (await import('./exports/exporters.ts')).addExportersCommand },
   { names: ['decrypt'], load: async () => (await import('./exports/decrypt.ts')).addDecryptCommand },

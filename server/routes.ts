@@ -28,6 +28,8 @@ import { attributeValueRoutes } from './attributes/attribute-values.ts';
 import { customerAttributeRoutes } from './attributes/customer-attributes.ts';
 import { customerProfileRoutes } from './attributes/customer-profiles.ts';
 import { systemOfRecordsRoutes } from './attributes/systems-of-records.ts';
+import { campaignAudienceRoutes } from './campaigns/campaign-audience.ts';
+import { campaignResultRoutes } from './campaigns/campaign-results.ts';
 import { campaignRoutes } from './campaigns/campaigns.ts';
 import { campaignPreviewRoutes } from './campaigns/preview.ts';
 import { dataExporterActionRoutes } from './exports/data-exporter-actions.ts';
@@ -124,6 +126,8 @@ export const routes: readonly Route[] = [
   ...crashRoutes,
   ...campaignRoutes,
   ...campaignPreviewRoutes,
+  ...campaignAudienceRoutes,
+  ...campaignResultRoutes,
   ...usageListFileRoutes,
   ...usageFileRoutes,
   ...profileFileRoutes,

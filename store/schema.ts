@@ -44,7 +44,7 @@ export type Tables = {
   campaign_audience: { entityId: number; sendId: number; dueAt: Date; person: string; deviceId: string; };
   campaign_days: {
     entityId: number; campaignId: number; day: string; variant: string; channel: string; code: string; attempts: number;
-    delivered: number; opened: number; shown: number; clicked: number;
+    delivered: number; opened: number; shown: number; clicked: number; details: string; inapp: number;
   };
   campaign_members: {
     entityId: number; sendId: number; person: string; isMember: boolean; notified: number; lastNotifiedAt: Date | null;
@@ -62,7 +62,8 @@ export type Tables = {
     isSensitive: boolean; filters: unknown; params: unknown; recurrence: unknown; notifLimit: unknown;
     variants: unknown; testOf: string | null; reachAt: Date | null; reachCount: number; reachOptin: number;
     reachTotal: number; createdBy: number | null; createdAt: Date; updatedAt: Date; launchedAt: Date | null;
-    endedAt: Date | null; failure: string | null; hasProfileValues: boolean;
+    endedAt: Date | null; failure: string | null; revision: number; launchedBy: number | null;
+    expectedPeople: number | null; hasProfileValues: boolean;
   };
   connections: {
     entityId: number; id: number; identifier: string; name: string; connector: string; settings: unknown;

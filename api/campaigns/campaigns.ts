@@ -15,6 +15,7 @@ import {
   jsonArray,
   jsonObject,
   name,
+  ofRevision,
   queryInteger,
   stored,
   text,
@@ -48,6 +49,7 @@ const MAX_EXPIRY_SECONDS = 2_419_200;
 const DEFAULT_EXPIRY_SECONDS = 604_800;
 const MAX_NOTIFICATIONS = 1_000_000;
 const MAX_HOURS = 8_760;
+const MAX_PEOPLE = 2 ** 31 - 1;
 
 /** Milliseconds, the usual mistake, are out of range. */
 function epoch(message: string) {
@@ -334,6 +336,12 @@ export const CampaignDetails = z
       .object({ people: z.int(), opened_app: openedApp })
       .nullable()
       .describe('The others of its audience, to compare with. Null where control_group is'),
+    revision: z.int().describe('Increases with each change of the draft, and with its launch'),
+    launched_by: z
+      .object({ id: z.int(), uid: z.string() })
+      .nullable()
+      .describe('Who launched it. Null: not launched yet, or by a user who is gone'),
+    expected_people: z.int().nullable().describe('The number of people that the launch confirmed; null: it named none'),
     ended_at: optionalSeconds,
     failure: shownText.describe('Why it failed'),
     internal_error: internalError,
@@ -443,7 +451,7 @@ export const updateCampaign = operation({
   description: `The body is a whole campaign, of the same type. ${BY_EITHER_NAME}`,
   audits: 'update campaign',
   params,
-  body: NewCampaign,
+  body: NewCampaign.extend({ revision: ofRevision }).meta({ id: 'ChangedCampaign' }),
   result: CampaignDetails,
 });
 
@@ -467,6 +475,15 @@ export const launchCampaign = operation({
   description: `A transactional campaign takes messages from its start date on. ${BY_EITHER_NAME}`,
   audits: 'update campaign',
   params,
+  body: z.object({
+    expected_people: bodyInteger({ min: 0, max: MAX_PEOPLE })
+      .optional()
+      .describe(
+        'The number of recipients that you confirm (countCampaignAudience). If the audience has more by now, the server launches ' +
+          'nothing and returns 409 with both numbers; fewer are fine. Not for a transactional campaign',
+      ),
+    revision: ofRevision,
+  }),
   result: CampaignDetails,
 });
 
@@ -480,33 +497,4 @@ export const cancelCampaign = operation({
   audits: 'update campaign',
   params,
   result: CampaignDetails,
-});
-
-const MAX_PLANNED = 100;
-
-export const PlannedSend = z
-  .object({
-    at: z.iso.datetime(),
-    until: z.iso
-      .datetime()
-      .nullable()
-      .describe('Messages go as people enter the audience, until before this; null: all at `at`'),
-    zones: z.array(z.string()).nullable().describe('With adapt_tz: the time zones whose devices get it then'),
-    devices: z
-      .int()
-      .nullable()
-      .describe('Only for a classic campaign to everybody; otherwise the audience is not known before'),
-  })
-  .meta({ id: 'PlannedSend' });
-
-export const planCampaign = operation({
-  id: 'planCampaign',
-  ...VIEW,
-  method: 'GET',
-  path: '/api/campaigns/:identifier/plan',
-  summary: 'List the coming sends of a classic or dynamic campaign',
-  description: 'In order of time. A draft is planned as if it were launched now.',
-  params: z.object({ identifier }),
-  query: z.object({ limit: queryInteger({ min: 1, max: MAX_PLANNED }).default(20) }),
-  result: z.object({ sends: z.array(PlannedSend), has_more: z.boolean() }),
 });

@@ -28,6 +28,7 @@ checkReadiness GET /health/ready none bare=true isProbe=true
 countAppDays GET /api/apps/:app_identifier/analytics/days token rights=usage_analytics_view
 countAppEvents GET /api/apps/:app_identifier/analytics/events token rights=usage_analytics_view
 countCalls GET /api/apps/:app_identifier/ingestion token rights=usage_analytics_view
+countCampaignAudience GET /api/campaigns/:identifier/audience token rights=campaign_view audited=true
 countImportRows GET /api/attribute_values/import_days token rights=sor_manage
 countPersonDays POST /api/people/days token audited=true idempotencyKey=ignored
   rightsByField=request:gdpr_data_manage,
@@ -133,6 +134,7 @@ listApps GET /api/apps token rights=apps audited=true
 listAttention GET /api/attention token
 listAuditEntries GET /api/audit_log token audited=true role=admin
 listCampaignSends GET /api/campaigns/:identifier/requests token rights=campaign_view
+listCampaignTests GET /api/campaigns/:identifier/tests token rights=campaign_view audited=true
 listCampaigns GET /api/campaigns token rights=campaign_view bare=true
 listConnections GET /api/connections token rights=sor_manage
 listConnectors GET /api/connectors token rights=sor_manage
@@ -202,7 +204,7 @@ patchPurpose PATCH /api/apps/:app_identifier/data_wallet/purposes/:purpose_ident
 patchRecipient PATCH /api/apps/:app_identifier/data_wallet/recipients/:recipient_identifier token rights=gdpr_data_manage audited=true
 patchWalletLanguages PATCH /api/apps/:app_identifier/data_wallet/settings token rights=gdpr_data_manage audited=true
 pauseSync POST /api/syncs/:sync_id/pause token rights=sor_manage audited=true
-planCampaign GET /api/campaigns/:identifier/plan token rights=campaign_view
+planCampaign GET /api/campaigns/:identifier/plan token rights=campaign_view audited=true
 previewCampaign POST /api/campaigns/preview token rights=campaign_view audited=true idempotencyKey=ignored
   rightsByField=user:sor_manage
 previewSegment POST /api/segments/preview token rights=segments_view audited=true idempotencyKey=ignored
@@ -285,6 +287,7 @@ viewApiKey GET /api/apps/:app_identifier/api_keys/:key_identifier token rights=a
 viewApp GET /api/apps/:app_identifier token rights=apps audited=true
 viewAppGroup GET /api/app_groups/:group_identifier token rights=apps
 viewCampaign GET /api/campaign/:campaign_identifier token rights=campaign_view
+viewCampaignResults GET /api/campaigns/:identifier/results token rights=campaign_view
 viewCampaignTest GET /api/campaign_tests/:request_id token rights=campaign_view audited=true
 viewConnection GET /api/connections/:connection_id token rights=sor_manage
 viewCrash GET /api/crashes/:crash_identifier token rights=crashes_view

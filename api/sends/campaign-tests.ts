@@ -1,8 +1,9 @@
 /** Tests of campaigns: send a campaign to a few people first. */
 
 import { z } from 'zod';
-import { boundedArray, identifier, text } from '../core/input.ts';
+import { boundedArray, identifier, pageNumber, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { listCursor } from '../core/page.ts';
 import { recipient, SendDecision, SendState, templateVars } from './transactional.ts';
 
 const TESTS = { tag: 'Campaigns' } as const;
@@ -54,6 +55,7 @@ export const CampaignTest = z
       .describe('One for each device of each user, in their order; 1,000 at most'),
   })
   .meta({ id: 'CampaignTest' });
+export type CampaignTest = z.output<typeof CampaignTest>;
 
 export const viewCampaignTest = operation({
   ...TESTS,
@@ -66,4 +68,51 @@ export const viewCampaignTest = operation({
   description: 'For 30 days.',
   params: z.object({ request_id: identifier }),
   result: CampaignTest,
+});
+
+const MAX_TESTS = 20;
+
+export const ListedCampaignTest = CampaignTest.pick({ requestId: true, state: true })
+  .extend({
+    created_at: z.iso.datetime(),
+    created_by: z.object({ id: z.int(), uid: z.string() }).nullable().describe('Null: a user who is gone'),
+    results: z
+      .array(
+        SendDecision.pick({
+          device_id: true,
+          code: true,
+          reason: true,
+          details: true,
+          delivered_at: true,
+          opened_at: true,
+          shown_at: true,
+          clicked_at: true,
+        })
+          .extend({ user: CampaignTest.shape.results.element.shape.user, variant: z.string().nullable() })
+          .meta({ id: 'CampaignTestResult' }),
+      )
+      .describe('Of the first 100 devices; viewCampaignTest shows all, with what the push said'),
+    result_count: z.int().describe('Number of all results'),
+  })
+  .meta({ id: 'ListedCampaignTest' });
+export type ListedCampaignTest = z.output<typeof ListedCampaignTest>;
+
+export const listCampaignTests = operation({
+  ...TESTS,
+  id: 'listCampaignTests',
+  method: 'GET',
+  path: '/api/campaigns/:identifier/tests',
+  right: 'campaign_view',
+  audits: 'read campaign',
+  summary: 'List the tests of a campaign with the result for each device, newest first',
+  description: 'Of the last 30 days.',
+  params: z.object({ identifier }),
+  query: z.object({
+    per_page: pageNumber({ min: 1, max: MAX_TESTS, otherwise: 10 }),
+    cursor: listCursor.optional().describe('From the `next` of the page before'),
+  }),
+  result: z.object({
+    tests: z.array(ListedCampaignTest),
+    next: z.string().nullable().describe('Address of the next page; null at the end'),
+  }),
 });

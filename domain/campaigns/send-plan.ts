@@ -44,7 +44,7 @@ type PlanStart = { launchedAt: Date; from: Date };
 
 export type ZoneDevices = { zone: string; devices: number | null };
 
-type PlannedSend = {
+export type PlannedSend = {
   at: Date;
   /** Messages leave as people enter the audience, until before this; null: all at `at`. */
   until: Date | null;

@@ -7,6 +7,7 @@ import { text, textArray } from '../../api/core/input.ts';
 import { isUnwanted, newestLiveStatus, newestStatus } from '../../domain/apps/app-statuses.ts';
 import type { AppType } from '../../domain/apps/app.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { showTimeOfDay } from '../../domain/time/time-of-day.ts';
 import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
 import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
 import {
@@ -464,7 +465,3 @@ async function writeDownKeys(db: Queryable, who: { caller: Caller; address: stri
 }
 
 export const appRoutes: Route[] = [listApps, viewApp, createApp, changeApp];
-
-function showTimeOfDay(minutes: number): string {
-  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0')).join(':');
-}

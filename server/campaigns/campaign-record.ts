@@ -14,6 +14,7 @@ import {
   listVariantStats,
   namesOfProfile,
 } from '../../store/campaigns/campaigns.ts';
+import { creatorOf } from '../../store/core/camel-row.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { findControlGroupFigures } from '../../store/sends/control-group-days.ts';
 import { findRollup } from '../../store/sends/report-rollups.ts';
@@ -61,6 +62,9 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
     notif_limit: notifLimit && { maximum: notifLimit.maximum ?? null, interval: notifLimit.interval ?? null },
     control_group: figures && { people: figures.people, devices: figures.devices, opened_app: figures.openedApp },
     targeted: figures && { people: figures.targetedPeople, opened_app: figures.targetedOpenedApp },
+    revision: campaign.revision,
+    launched_by: creatorOf({ createdBy: campaign.launchedBy, creatorUid: campaign.launcherUid }),
+    expected_people: campaign.expectedPeople,
     ended_at: toSeconds(campaign.endedAt),
     failure: campaign.failure,
     internal_error: await findInternalError(db, 'campaign', { entityId, identifier: campaign.identifier }),

@@ -1,4 +1,4 @@
-/** The routes of campaigns: create, change, launch, cancel, list, plan. */
+/** The routes of campaigns: create, change, launch, cancel, list. */
 
 import * as api from '../../api/campaigns/campaigns.ts';
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
@@ -6,7 +6,6 @@ import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaig
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { duplicateOf } from '../../domain/campaigns/duplicate.ts';
 import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
-import { scheduleOf, sendPlan } from '../../domain/campaigns/send-plan.ts';
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { findErasureFailure } from '../../store/analytics/filters-of-people.ts';
@@ -39,52 +38,18 @@ import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
 import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
 import { refuseUsed } from '../analytics/refuse-used.ts';
+import { refuseComputing } from '../analytics/usage-filters.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bare, noResult, streamedRows } from '../http/reply.ts';
+import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { wakeSendSoon, startSoon } from '../jobs/start-soon.ts';
+import { countPeople } from './campaign-audience.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
 import { findProfileErrors } from './profile-errors.ts';
-
-const ENDED = ['finished', 'canceled', 'failed'];
-
-/** Shows the coming sends to an audience, a draft's as if it were launched now. */
-const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, caller: { entityId } }, { db }) => {
-  const campaign =
-    (await findCampaignByKey(db, entityId, params.identifier)) ?? refuse(404, 'not_found', 'Campaign not found');
-  if (campaign.type === 'transactional') {
-    refuse(
-      409,
-      'conflict',
-      'A transactional campaign has no plan: each request of POST /api/transac says when its messages go',
-    );
-  }
-  if (ENDED.includes(campaign.status)) return { sends: [], has_more: false };
-  const zones = await listDeviceZones(db, entityId, campaign.appId);
-  // The number of devices that filters find is known once the audience is.
-  const audience = zones.map(({ timezone, utcOffset: utcOffsetMinutes, devices }) => ({
-    zone: zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone),
-    devices: campaign.filters === null ? devices : null,
-  }));
-  const now = new Date();
-  const { sends, hasMore } = sendPlan(
-    scheduleOf(campaign),
-    audience,
-    { launchedAt: campaign.launchedAt ?? now, from: now },
-    limit,
-  );
-  return {
-    sends: sends.map(({ at, until, zones: own, devices }) => ({
-      at: at.toISOString(),
-      until: until?.toISOString() ?? null,
-      zones: own,
-      devices,
-    })),
-    has_more: hasMore,
-  };
-});
 
 type Who = Circumstances & { caller: Caller };
 
@@ -136,10 +101,12 @@ const duplicate = route(api.duplicateCampaign, async ({ params, body, keepReply,
   }),
 );
 
-const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db }) =>
+const replace = route(api.updateCampaign, async ({ params, body: { revision, ...body }, ...who }, { db }) =>
   write(db, async (tx) => {
     const { entityId } = who.caller;
-    const { id, type, identifier, variants } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
+    const draft = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
+    refuseOlderRevision('campaign', draft, revision);
+    const { id, type, identifier, variants } = draft;
     if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
     requireRightOfVariants(api.updateCampaign, who, body);
     const settings = await readSettings(tx, entityId, body, variants);
@@ -167,22 +134,51 @@ const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) =>
   }),
 );
 
-const launch = route(api.launchCampaign, async ({ params, ...who }, deps) => {
+const launch = route(api.launchCampaign, async ({ params, body, ...who }, deps) => {
+  const { entityId, userId } = who.caller;
+  const { revision, expected_people: expectedPeople = null } = body;
+  const confirmed =
+    expectedPeople === null ? revision : await confirmPeople(deps, who, params.campaign_identifier, expectedPeople);
   const { run, launched } = await write(deps.db, async (tx) => {
     const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
     refuseLaunch(campaign);
-    const failure = await failureOf(tx, who.caller.entityId, campaign);
+    for (const seen of [revision, confirmed]) refuseOlderRevision('campaign', campaign, seen);
+    const failure = await failureOf(tx, entityId, campaign);
     if (failure !== null) refuse(409, 'conflict', failure);
-    const [unknown] = await findProfileErrors(tx, who.caller.entityId, campaign);
+    const [unknown] = await findProfileErrors(tx, entityId, campaign);
     if (unknown) refuse(409, 'conflict', `${unknown.element} ${unknown.message}`);
     const attributes = await attributesOf(tx, who, campaign);
-    await launchCampaign(tx, who.caller.entityId, campaign.id);
-    const started = campaign.type === 'transactional' ? null : await startRun(tx, who.caller.entityId, campaign);
-    return { run: started, launched: await changed(tx, who, campaign.identifier, { launched: true, ...attributes }) };
+    await launchCampaign(tx, entityId, campaign.id, { userId, expectedPeople });
+    const started = campaign.type === 'transactional' ? null : await startRun(tx, entityId, campaign);
+    const details = { launched: true, ...(expectedPeople !== null && { expected: expectedPeople }), ...attributes };
+    return { run: started, launched: await changed(tx, who, campaign.identifier, details) };
   });
   if (run) await startSoon(deps, who.log, 'campaign', run);
   return launched;
 });
+
+/**
+ * Refuses a launch if more people would get the campaign than the caller confirmed. Returns the revision that was
+ * counted. Counts before the transaction that launches, which may not last as long.
+ */
+async function confirmPeople(deps: RouteDependencies, who: Who, key: string, expected: number): Promise<number> {
+  const campaign = (await findCampaignByKey(deps.db, who.caller.entityId, key)) ?? refuseUnknown();
+  requireRightOfType(api.launchCampaign, who.caller, campaign.type);
+  refuseLaunch(campaign);
+  if (campaign.type === 'transactional')
+    refuseField('expected_people', 'must be left out: a transactional campaign has no audience');
+  const counted = await countPeople(deps, who, campaign);
+  if (!('audience' in counted)) return refuseComputing(counted.computing);
+  const { recipients } = counted.audience;
+  if (recipients <= expected) return campaign.revision;
+  return refuse(
+    409,
+    'conflict',
+    `The campaign would go to ${recipients} people now, and you confirmed ${expected}: look at its audience, then launch it ` +
+      'with the new number',
+    { expected_people: expected, recipients },
+  );
+}
 
 function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void {
   if (!mayChange(status, 'launch')) {
@@ -265,7 +261,7 @@ async function changed(
   tx: Tx,
   who: Who,
   identifier: string,
-  details: Record<string, string | boolean>,
+  details: Record<string, string | boolean | number>,
 ): Promise<api.CampaignDetails> {
   await audit(tx, who, { action: 'update', subjectKind: 'campaign', subject: identifier, details });
   return showDetails(tx, who.caller.entityId, (await findCampaignByKey(tx, who.caller.entityId, identifier))!);
@@ -377,14 +373,4 @@ function refuseUnknown(): never {
   return refuse(404, 'not_found', 'Campaign not found');
 }
 
-export const campaignRoutes: Route[] = [
-  listAll,
-  view,
-  create,
-  duplicate,
-  replace,
-  remove,
-  launch,
-  cancel,
-  planCampaign,
-];
+export const campaignRoutes: Route[] = [listAll, view, create, duplicate, replace, remove, launch, cancel];

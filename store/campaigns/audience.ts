@@ -6,8 +6,9 @@ import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import { personWithOnlyUser } from '../analytics/people.ts';
 import { segmentSettings, type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-out.ts';
-import { cursorRows } from '../core/cursor-rows.ts';
-import type { Database, Queryable, Tx } from '../core/database.ts';
+import { cursorPages, cursorRows } from '../core/cursor-rows.ts';
+import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
+import { inSlices } from '../core/yield-to-event-loop.ts';
 import { type FoundDevice, isThere, TARGET_DEVICE } from '../sends/send-targets.ts';
 
 export type AudienceDevice = {
@@ -30,6 +31,71 @@ export function findAudience(db: Database, entityId: number, query: SegmentQuery
     WHERE d.entity_id = $1 AND d.app_id = ${add(query.appId)}::integer AND d.uninstalled IS NOT TRUE
     ORDER BY ${person} COLLATE "C", d.device_id`;
   return cursorRows<AudienceDevice>(db, text, [entityId, ...values], segmentSettings(AUDIENCE_TIMEOUT_MS));
+}
+
+/** A device of a person in the audience. `deviceId` is null for a person without one. */
+export type AudienceMember = FoundDevice & { person: string; timezone: string | null; utcOffsetMinutes: number | null };
+
+type Scan = { timeoutMs: number; signal?: AbortSignal };
+
+/**
+ * Visits the devices of the people that filters find, and people without one, by person, all as of one moment. Returns
+ * the number of people of the app.
+ */
+export async function scanPeople(
+  db: Database,
+  entityId: number,
+  query: SegmentQuery,
+  scan: Scan,
+  visit: (member: AudienceMember) => void,
+): Promise<number> {
+  const { with: tables, matched, values, add, ofDevice } = segmentSql(query);
+  const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
+    owned AS (
+      SELECT ${ofDevice.person} AS owner, ${personWithOnlyUser('d')} AS person, d.* FROM devices d ${ofDevice.joins}
+      WHERE d.entity_id = $1 AND d.app_id = ${add(query.appId)}::integer AND d.uninstalled IS NOT TRUE)
+    SELECT c.total, coalesce(d.person, m.person) AS person, ${MEMBER}
+    FROM (SELECT count(*) AS total FROM people) c LEFT JOIN matched m ON true LEFT JOIN owned d ON d.owner = m.person
+    ORDER BY coalesce(d.person, m.person) COLLATE "C", d.device_id`;
+  let total = 0;
+  await scanRows<AudienceMember & { total: number }>(db, text, [entityId, ...values], scan, (row) => {
+    total = row.total;
+    if (row.person !== null) visit(row);
+  });
+  return total;
+}
+
+const MEMBER = `d.timezone, d.utc_offset AS "utcOffsetMinutes", ${TARGET_DEVICE}`;
+
+/** Visits the devices of a found audience that have no attempt yet, by person. Uses the primary keys. */
+export async function scanAudience(
+  db: Database,
+  entityId: number,
+  { sendId, appId }: { sendId: number; appId: number },
+  scan: Scan,
+  visit: (member: AudienceMember) => void,
+): Promise<void> {
+  const text = `SELECT a.person, ${MEMBER} FROM campaign_audience a
+    LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = $3 AND d.device_id = a.device_id
+    WHERE a.entity_id = $1 AND a.send_id = $2 ORDER BY a.person, a.device_id`;
+  await scanRows<AudienceMember>(db, text, [entityId, sendId, appId], scan, visit);
+}
+
+/** Takes turns with other work of the process. */
+async function scanRows<R extends Record<string, unknown>>(
+  db: Database,
+  text: string,
+  values: unknown[],
+  { timeoutMs, signal }: Scan,
+  visit: (row: R) => void,
+): Promise<void> {
+  await read(
+    db,
+    async (tx) => {
+      for await (const rows of cursorPages<R>(tx, text, values)) await inSlices(rows, visit);
+    },
+    { settings: segmentSettings(timeoutMs), signal },
+  );
 }
 
 export async function countAppDevices(db: Queryable, entityId: number, appId: number): Promise<number> {

@@ -25,6 +25,14 @@ export async function insertCampaignRun(
   return { entityId, jobId: rows[0]!.id, identifier };
 }
 
+/** Finds the send of a launched campaign. Uses the index sends_by_campaign. */
+export async function findCampaignRun(db: Queryable, entityId: number, campaignId: number): Promise<number | null> {
+  const row = readRow<Row<'sends', 'id'>>(
+    await db.query('SELECT id FROM sends WHERE entity_id = $1 AND campaign_id = $2', [entityId, campaignId]),
+  );
+  return row?.id ?? null;
+}
+
 type DeviceZoneCount = Row<'devices', 'timezone' | 'utcOffset'> & { devices: number };
 
 export async function listDeviceZones(db: Queryable, entityId: number, appId: number): Promise<DeviceZoneCount[]> {

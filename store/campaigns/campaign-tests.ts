@@ -1,4 +1,4 @@
-import { readRow, type Row } from '../core/camel-row.ts';
+import { type CreatorColumns, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { REPORT_DAYS } from '../sends/reports.ts';
 
@@ -15,6 +15,31 @@ export async function findTestedCampaign(db: Queryable, entityId: number, sendId
     ),
   );
   return row?.testOf ?? null;
+}
+
+export type ListedTest = Row<'sends', 'id' | 'identifier' | 'state' | 'receivedAt'> &
+  CreatorColumns & { sendId: number; resultCount: number };
+
+/** Lists a campaign's tests whose attempts are kept, newest first. `id`: of the copy. Uses campaigns_by_tested. */
+export async function listTests(
+  db: Queryable,
+  entityId: number,
+  campaign: string,
+  after: { id: number } | null,
+  limit: number,
+): Promise<ListedTest[]> {
+  return readRows<ListedTest>(
+    await db.query(
+      `SELECT c.id, s.id AS send_id, s.identifier, s.state, s.received_at, u.id AS created_by, u.uid AS creator_uid,
+       (SELECT count(*) FROM attempts a WHERE a.entity_id = $1 AND a.send_id = s.id) AS result_count
+     FROM campaigns c JOIN send_campaigns l ON l.entity_id = c.entity_id AND l.campaign_id = c.id
+     JOIN sends s ON s.entity_id = l.entity_id AND s.id = l.send_id LEFT JOIN users u ON u.id = s.created_by
+     WHERE c.entity_id = $1 AND c.test_of = $2 AND ($3::integer IS NULL OR c.id < $3)
+       AND c.created_at >= now() - interval '${REPORT_DAYS} days'
+     ORDER BY c.id DESC LIMIT $4`,
+      [entityId, campaign, after?.id ?? null, limit],
+    ),
+  );
 }
 
 /** Deletes copies whose attempts are no longer kept. */

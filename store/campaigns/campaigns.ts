@@ -52,10 +52,14 @@ export type Campaign = CampaignSettings &
     | 'reachOptin'
     | 'reachTotal'
     | 'reachAt'
+    | 'revision'
+    | 'expectedPeople'
+    | 'launchedBy'
   > &
   Row<'apps', 'verifiedUsers'> & {
     appIdentifier: string;
     appTimezone: string;
+    launcherUid: string | null;
     status: CampaignStatus;
     endedAt: Date | null;
   };
@@ -75,8 +79,8 @@ const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.has
     c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date,
     c.adapt_tz, c.skip_message_limit, c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by,
     c.created_at, c.updated_at, c.launched_at, CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure,
-    c.reach_count, c.reach_optin, c.reach_total, c.reach_at
-  FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
+    c.reach_count, c.reach_optin, c.reach_total, c.reach_at, c.revision, c.expected_people, c.launched_by, l.uid AS launcher_uid
+  FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id LEFT JOIN users l ON l.id = c.launched_by`;
 // Uses the unique index of either name. Copies that tests send are left out.
 const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2) AND c.test_of IS NULL';
 
@@ -138,7 +142,7 @@ async function insertUnlessFull(
   );
 }
 
-/** Updates all settings of a draft except its type. `failure`: why it can't be launched. */
+/** Updates all settings of a draft except its type, as a new revision. `failure`: why it can't be launched. */
 export async function updateCampaign(
   tx: Queryable,
   entityId: number,
@@ -149,7 +153,8 @@ export async function updateCampaign(
   const columns = toColumns(settings);
   const assignments = Object.keys(columns).map((column, index) => `${column} = $${index + 3}`);
   await tx.query(
-    `UPDATE campaigns SET ${assignments.join(', ')}, failure = $${assignments.length + 3}, updated_at = now()
+    `UPDATE campaigns SET ${assignments.join(', ')}, failure = $${assignments.length + 3}, revision = revision + 1,
+       updated_at = now()
      WHERE entity_id = $1 AND id = $2`,
     [entityId, id, ...Object.values(columns), failure],
   );
@@ -160,14 +165,19 @@ export async function deleteCampaign(tx: Queryable, entityId: number, id: number
 }
 
 /** Launches a draft, which starts now and ends after CAMPAIGN_DAYS unless it has dates. */
-export async function launchCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
+export async function launchCampaign(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { userId, expectedPeople }: { userId: number; expectedPeople: number | null },
+): Promise<void> {
   await tx.query(
     `UPDATE campaigns SET status = CASE WHEN type <> 'transactional' OR start_date > now() THEN 'scheduled' ELSE 'ongoing' END,
        start_date = coalesce(start_date, now()),
        end_date = coalesce(end_date, coalesce(start_date, now()) + make_interval(days => ${CAMPAIGN_DAYS})),
-       launched_at = now(), updated_at = now()
+       launched_at = now(), launched_by = $3, expected_people = $4, revision = revision + 1, updated_at = now()
      WHERE entity_id = $1 AND id = $2`,
-    [entityId, id],
+    [entityId, id, userId, expectedPeople],
   );
 }
 

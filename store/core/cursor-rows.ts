@@ -14,8 +14,7 @@ export async function* cursorRows<Row extends Record<string, unknown>>(
   let broken: Error | undefined;
   try {
     await tx.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL transaction_timeout = 0; ${settings}`);
-    await tx.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, parameters);
-    yield* fetched<Row>(tx);
+    for await (const rows of cursorPages<Row>(tx, query, parameters)) yield* rows;
   } finally {
     await tx.query('ROLLBACK').catch((cause: Error) => {
       broken = cause;
@@ -24,10 +23,16 @@ export async function* cursorRows<Row extends Record<string, unknown>>(
   }
 }
 
-async function* fetched<Row extends Record<string, unknown>>(tx: Tx): AsyncGenerator<Row> {
+/** Yields a query's rows in pages, through a cursor of an open transaction. */
+export async function* cursorPages<Row extends Record<string, unknown>>(
+  tx: Tx,
+  query: string,
+  parameters: unknown[],
+): AsyncGenerator<Row[]> {
+  await tx.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, parameters);
   for (;;) {
     const { rows } = await tx.query<Row>(`FETCH ${PAGE} FROM shown`);
-    yield* rows;
+    yield rows;
     if (rows.length < PAGE) return;
   }
 }

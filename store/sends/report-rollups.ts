@@ -1,5 +1,6 @@
 /** Counts of attempts by campaign and day, and the deletion of attempts after 30 days. */
 
+import { WAITS_FOR } from '../../domain/sends/attempt.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -45,6 +46,10 @@ export async function recountDay(tx: Tx, entityId: number, day: CampaignDay): Pr
   await upsertControlGroupDay(tx, entityId, day);
 }
 
+/** SQL for details that are one of a few texts of our own; a provider's words have too many. $4: `WAITS_FOR`. */
+const COUNTED_DETAILS = `CASE WHEN code IN ('OPT_OUT', 'NO_DEVICE_FOR_USER') OR details = ANY ($4::text[]) THEN coalesce(details, '')
+       ELSE '' END`;
+
 async function recountAttempts(tx: Tx, entityId: number, { campaignId, day }: CampaignDay): Promise<void> {
   // Locks the campaign: two concurrent counts would both add their rows.
   await tx.query('SELECT FROM campaigns WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, campaignId]);
@@ -60,19 +65,19 @@ async function recountAttempts(tx: Tx, entityId: number, { campaignId, day }: Ca
   await tx.query(
     `WITH counted AS MATERIALIZED (
        SELECT coalesce(variant, '') AS variant, channel, code, app_id, provider, ${PUSH_OUTCOME} AS outcome, ${PROVIDER_CODE} AS provider_code,
-         count(*) AS attempts, count(delivered_at) AS delivered, count(opened_at) AS opened, count(shown_at) AS shown,
-         count(clicked_at) AS clicked
+         ${COUNTED_DETAILS} AS details, count(*) AS attempts, count(delivered_at) AS delivered, count(opened_at) AS opened,
+         count(shown_at) AS shown, count(clicked_at) AS clicked, count(inapp_until) AS inapp
        FROM attempts
        WHERE entity_id = $1 AND campaign_id = $2 AND created_at >= $3::date AND created_at < $3::date + 1
-       GROUP BY 1, 2, 3, 4, 5, 6, 7
+       GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
      ), outcomes AS (
        INSERT INTO push_outcome_days (entity_id, campaign_id, day, app_id, provider, outcome, provider_code, attempts)
        SELECT $1, $2, $3, app_id, provider, outcome, provider_code, sum(attempts) FROM counted
        WHERE provider IS NOT NULL AND outcome IS NOT NULL GROUP BY app_id, provider, outcome, provider_code)
-     INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
-     SELECT $1, $2, $3, variant, channel, code, sum(attempts), sum(delivered), sum(opened), sum(shown), sum(clicked)
-     FROM counted GROUP BY variant, channel, code`,
-    values,
+     INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, details, attempts, delivered, opened, shown, clicked, inapp)
+     SELECT $1, $2, $3, variant, channel, code, details, sum(attempts), sum(delivered), sum(opened), sum(shown), sum(clicked), sum(inapp)
+     FROM counted GROUP BY variant, channel, code, details`,
+    [...values, Object.values(WAITS_FOR)],
   );
 }
 

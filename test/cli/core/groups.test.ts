@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { commandLinePage } from '../../../cli/command-line-page.ts';
 import { buildProgram, leavesOf } from '../../../cli/program.ts';
 import { write } from '../../../store/core/database.ts';
@@ -13,7 +13,7 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
-import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
+import { insertSampleCampaign, insertSampleDevice } from '../../harness/sends/campaigns.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertSampleSend } from '../../server/sends/sample-sends.ts';
@@ -98,6 +98,50 @@ describe('millrace sors', () => {
     const { status, err } = await millrace(['template', '--sor', 'Twin']);
     expect(err).toMatch(/^Twin is the name of 2 Systems of Records: write which of sor_\w+, sor_\w+$/m);
     expect(status).toBe(1);
+  });
+});
+
+describe('millrace campaigns', () => {
+  it('makes a draft of a file, counts and plans it, launches it for as many people as were said, and shows results', async () => {
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.commands');
+    await insertSampleDevice(store.db, world.entity.id, app.id, 'phone', { userId: 'ada' });
+    await insertSampleDevice(store.db, world.entity.id, app.id, 'shy', { userId: 'bob', optIn: false });
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-campaigns-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'news.json');
+    const news = {
+      name: 'News',
+      type: 'classic',
+      source: 'API',
+      app_id: app.identifier,
+      includes_push: true,
+      includes_inapp: false,
+      start_date: 'now',
+      params: { push_message: 'News' },
+    };
+    await writeFile(file, JSON.stringify(news));
+    const id = (await millrace(['campaigns', 'create', file])).out.trim();
+    expect((await millrace(['campaigns'])).out).toMatch(new RegExp(`^${id} +News +classic +Draft`, 'm'));
+    await writeFile(file, JSON.stringify({ ...news, name: 'Newer', revision: 1 }));
+    expect((await millrace(['campaigns', 'update', id, file])).out).toMatch(/^name +Newer$/m);
+    expect((await millrace(['campaigns', 'update', id, file])).err).toContain('revision 2');
+    expect((await millrace(['campaigns', 'audience', id])).out).toMatch(
+      /^1 people get it, on 2 devices of 2 people: 2 = 1 by push \+ 0 in the app only \+ 1 held back\n(.*\n)*1 +OPT_OUT +pushes are turned off$/m,
+    );
+    expect((await millrace(['campaigns', 'plan', id])).out).toContain('Europe/Paris');
+    expect((await millrace(['campaigns', 'tests', id])).out).toBe('It was not tested in the last 30 days.\n');
+    const asked = await millrace(['campaigns', 'launch', id]);
+    expect([asked.status, asked.err]).toEqual([1, expect.stringContaining(`campaigns launch ${id} --expect 1`)]);
+    expect((await millrace(['campaigns', 'launch', id, '--expect', '0'])).err).toContain('go to 1 people now');
+    expect((await millrace(['campaigns', 'launch', id, '--expect', '1'])).out).toBe('Newer is launched: Scheduled\n');
+    expect(await json(['campaigns', 'show', id])).toMatchObject({
+      expected_people: 1,
+      launched_by: { id: world.user.id },
+    });
+    expect((await millrace(['campaigns', 'results', id])).out).toMatch(/^messages +0$/m);
+    expect((await millrace(['campaigns', 'cancel', id])).out).toBe('Newer: Canceled\n');
+    const copy = (await millrace(['campaigns', 'duplicate', id])).out.trim();
+    expect(await json(['campaigns', 'delete', copy, '--yes'])).toBe(null);
   });
 });
 

@@ -1,3 +1,5 @@
+import type { CampaignAudience } from '../../../api/campaigns/campaign-audience.ts';
+import type { CampaignResults } from '../../../api/campaigns/campaign-results.ts';
 import {
   about,
   type Answer,
@@ -104,6 +106,26 @@ function checkSend({ result }: Answer, _draw: Draw, { item }: Call): void {
   );
 }
 
+function checkAudience({ result }: Answer, _draw: Draw, { item }: Call): void {
+  const { people, recipients, push, in_app_only: inApp, held_back: heldBack, reasons } = result as CampaignAudience;
+  const sum = reasons.reduce((total, reason) => total + reason.people, 0);
+  mustHold(
+    people === recipients + heldBack && recipients === push + inApp && heldBack === sum,
+    `campaign ${item!.id}: its audience does not add up: ${JSON.stringify(result)}`,
+  );
+}
+
+function checkResults({ result }: Answer, _draw: Draw, { item }: Call): void {
+  const { total, codes } = result as CampaignResults;
+  const sent = total.confirmed + total.taken + total.unknown + total.refused;
+  const all = total.sent + total.waiting + total.in_app_only + total.not_sent;
+  const byCode = codes.reduce((sum, { messages }) => sum + messages, 0);
+  mustHold(
+    total.sent === sent && total.messages === all && total.messages === byCode,
+    `campaign ${item!.id}: its results do not add up: ${JSON.stringify(result)}`,
+  );
+}
+
 export const sendOperations: LifeOperations = {
   viewCampaign: read('campaign'),
   createCampaign: { ...make(made, (draw) => ({ body: drawCampaign(draw) })), weight: 2 },
@@ -124,6 +146,9 @@ export const sendOperations: LifeOperations = {
     },
   })),
   viewPicture: call(() => ({ query: { address: 'http://127.0.0.1:9/none.png' } })),
+  countCampaignAudience: { ...about('campaign'), done: checkAudience },
+  viewCampaignResults: { ...about('campaign'), weight: 2, done: checkResults },
+  listCampaignTests: about('campaign'),
   testCampaign: {
     ...about('transactional', (draw) => ({
       body: { users: [draw.person().userId], templateVars: { order: 1, name: draw.value(draw.person()) } },

@@ -1,6 +1,8 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { CampaignAudience, CampaignPlan } from '../../../api/campaigns/campaign-audience.ts';
 import type * as api from '../../../api/campaigns/campaigns.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
 import { listHoldings } from '../../../store/accounts/empty-entity.ts';
 import { endCampaignsOf, updateCampaignStatus } from '../../../store/campaigns/campaign-runs.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
@@ -11,6 +13,7 @@ import { updateCountedUntil } from '../../../store/sends/report-rollups.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld } from '../../harness/core/world.ts';
+import { insertSampleDevice } from '../../harness/sends/campaigns.ts';
 import { useServer } from '../http/use-server.ts';
 import { campaignBody, insertSampleCampaigns } from './sample-campaigns.ts';
 
@@ -65,6 +68,173 @@ const INAPP = { includes_push: false, includes_inapp: true, params: NATIVE };
 
 beforeAll(async () => {
   app = await insertSampleApp(store.db, world.entity.id, 'com.example.campaigns');
+});
+
+describe('before its launch', () => {
+  const LATE = { start: 22 * 60, end: 7 * 60, timezone: 'Europe/Paris' };
+  const noon = Math.floor(
+    Date.parse(`${new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10)}T12:00:00Z`) / 1_000,
+  );
+
+  /** An app with the devices of seven people in two zones, with quiet hours and a send rate. */
+  async function shop(name: string) {
+    const own = await insertSampleApp(store.db, world.entity.id, name);
+    await store.db.query(`UPDATE apps SET default_tz = 'UTC', quiet_hours = $2, send_rate = 1 WHERE id = $1`, [
+      own.id,
+      JSON.stringify(LATE),
+    ]);
+    const device = insertSampleDevice.bind(null, store.db, world.entity.id, own.id);
+    await device('phone', { userId: 'ada', timezone: 'Europe/Paris' });
+    await device('tablet', { userId: 'ada', token: null, timezone: 'Europe/Paris' });
+    await device('far', { userId: 'bob', timezone: 'America/Martinique' });
+    await device('shy', { userId: 'dora', optIn: false, timezone: 'Europe/Paris' });
+    await device('mute', { userId: 'eve', token: null, timezone: 'Europe/Paris' });
+    await device('alone', { timezone: 'Europe/Paris' });
+    await device('removed', { userId: 'carl', uninstalled: true });
+    return own;
+  }
+  const audienceOf = async (id: string) =>
+    (await call('GET', `campaigns/${id}/audience`)).body.result as CampaignAudience;
+  const planOf = async (id: string, query = '') =>
+    (await call('GET', `campaigns/${id}/plan${query}`)).body.result as CampaignPlan;
+
+  test('says how many people get it, and of the others why not', async () => {
+    const own = await shop('com.example.audience');
+    const { campaign_id: push } = await made({ ...CLASSIC, app_id: own.identifier });
+    const { campaign_id: both } = await made({
+      ...CLASSIC,
+      app_id: own.identifier,
+      includes_inapp: true,
+      params: { ...NATIVE, push_message: 'x' },
+    });
+    const reasons = async (id: string) =>
+      (await audienceOf(id)).reasons.map(({ code, details, people }) => [code, details, people]);
+    expect(await audienceOf(push)).toMatchObject({
+      people: 6,
+      recipients: 3,
+      push: 3,
+      in_app_only: 0,
+      held_back: 3,
+      devices: 6,
+      people_total: 6,
+      control_group_percent: 0,
+    });
+    expect(new Set((await reasons(push)).map(String))).toEqual(
+      new Set(['OPT_OUT,pushes are turned off,1', 'OPT_OUT,no push token,1', 'NO_DEVICE_FOR_USER,,1']),
+    );
+    expect(await audienceOf(both)).toMatchObject({ people: 6, recipients: 5, push: 3, in_app_only: 2, held_back: 1 });
+    const onlyDora = {
+      blocks: [{ filters: [{ filter_on: 'devices', field: 'opt_in', operator: 'is', values: [false] }] }],
+    };
+    const { campaign_id: some } = await made({ ...CLASSIC, app_id: own.identifier, filters: onlyDora });
+    expect(await audienceOf(some)).toMatchObject({ people: 1, recipients: 0, held_back: 1, people_total: 6 });
+    await store.db.query('UPDATE entities SET control_group_percent = 50 WHERE id = $1', [world.entity.id]);
+    onTestFinished(
+      async () =>
+        void (await store.db.query('UPDATE entities SET control_group_percent = 0 WHERE id = $1', [world.entity.id])),
+    );
+    const people = ['uada', 'ubob', 'udora', 'ueve', 'ucarl', 'dalone'];
+    const held = people.filter((person) => isInControlGroup({ percent: 50, salt: world.entity.identifier }, person));
+    const controlled = await audienceOf(both);
+    expect(controlled.people).toBe(controlled.recipients + controlled.held_back);
+    expect(controlled.reasons.find(({ code }) => code === 'CONTROL_GROUP')?.people ?? 0).toBe(
+      held.filter((person) => person !== 'ucarl').length,
+    );
+    const { campaign_id: parcel } = await made({ app_id: own.identifier });
+    expect((await call('GET', `campaigns/${parcel}/audience`)).body).toMatchObject({ status: 'conflict' });
+  });
+
+  test('says when it leaves, on the clocks of the devices, after quiet hours and at the send rate', async () => {
+    const own = await shop('com.example.plan');
+    const { campaign_id: id } = await made({ ...CLASSIC, app_id: own.identifier, start_date: noon, adapt_tz: true });
+    const { sends, ...whole } = await planOf(id);
+    const day = new Date(noon * 1_000).toISOString().slice(0, 10);
+    expect(sends.map(({ zones, devices, pushes, waits_for: waits }) => [zones, devices, pushes, waits])).toEqual([
+      [['Europe/Paris'], 5, 2, ['send_rate']],
+      [['America/Martinique'], 1, 1, []],
+    ]);
+    expect(sends[0]).toMatchObject({ expired: 0, clocks: [{ zone: 'Europe/Paris', at: `${day}T12:00:00` }] });
+    expect(whole).toMatchObject({
+      first_at: sends[0]!.leaves_from,
+      last_at: `${day}T16:00:00.000Z`,
+      audience: { people: 6, recipients: 3 },
+      quiet_hours: { start: '22:00', end: '07:00', timezone: 'Europe/Paris' },
+      send_rate: 1,
+      timezone: 'UTC',
+    });
+    const evening = noon + 6 * 3_600;
+    const { campaign_id: late } = await made({
+      ...CLASSIC,
+      app_id: own.identifier,
+      start_date: evening,
+      adapt_tz: true,
+    });
+    const martinique = (await planOf(late)).sends.find(({ zones }) => zones!.includes('America/Martinique'))!;
+    expect(martinique.waits_for).toEqual(['quiet_hours']);
+    expect(martinique.clocks).toMatchObject([{ at: `${day}T18:00:00`, is_quiet_there: true }]);
+    expect((await planOf(late, '?limit=1')).last_at).toBe(martinique.leaves_until);
+    await store.db.query('UPDATE devices SET timezone = NULL WHERE app_id = $1', [own.id]);
+    const { campaign_id: everywhere } = await made({ ...CLASSIC, app_id: own.identifier, start_date: noon });
+    expect((await planOf(everywhere)).sends).toMatchObject([
+      { zones: null, devices: 6, pushes: 3, clocks: [{ zone: 'UTC', devices: 6, is_quiet_there: false }] },
+    ]);
+  });
+
+  test('is launched only for as many people as were confirmed, and says who launched it', async () => {
+    const own = await shop('com.example.expected');
+    const { campaign_id: id } = await made({ ...CLASSIC, app_id: own.identifier, start_date: noon });
+    const launch = (body: object) => call('PUT', `campaign/${id}/launch`, body);
+    expect(await launch({ expected_people: 2 })).toMatchObject({
+      status: 409,
+      body: {
+        status: 'conflict',
+        error_message: expect.stringMatching(/would go to 3 people now, and you confirmed 2/) as string,
+        expected_people: 2,
+        recipients: 3,
+      },
+    });
+    expect(await launch({ expected_people: -1 })).toMatchObject({ status: 400 });
+    expect(await launch({ expected_people: 3, revision: 0 })).toMatchObject({ status: 409 });
+    expect(await statusOf(id)).toBe('Draft');
+    expect((await launch({ expected_people: 4, revision: 1 })).body.result).toMatchObject({
+      status: 'Scheduled',
+      expected_people: 4,
+      launched_by: { id: world.user.id, uid: world.user.uid },
+      revision: 2,
+    });
+    const { campaign_id: parcel } = await made({ app_id: own.identifier });
+    expect((await call('PUT', `campaign/${parcel}/launch`, { expected_people: 1 })).body).toMatchObject({
+      messages: [{ element: 'expected_people' }],
+    });
+  });
+
+  test('is not replaced by a change of an older revision', async () => {
+    const { campaign_id: id } = await made();
+    const replace = (name: string, revision?: number) =>
+      call('PUT', `campaign/${id}`, campaignBody(app.identifier, { name, revision }));
+    expect((await replace('first', 1)).body.result).toMatchObject({ name: 'first', revision: 2 });
+    expect(await replace('second', 1)).toMatchObject({
+      status: 409,
+      body: { status: 'conflict', error_message: expect.stringContaining('revision 2') as string },
+    });
+    expect((await replace('third')).body.result).toMatchObject({ name: 'third', revision: 3 });
+  });
+
+  test('has a list of its tests, newest first, page by page', async () => {
+    const { campaign_id: id } = await made({ ...CLASSIC });
+    const requests: string[] = [];
+    for (const users of [['ada'], ['ada', 'bob']])
+      requests.unshift((await call('POST', `campaign/${id}/test`, { users })).body.result.requestId as string);
+    const first = (await call('GET', `campaigns/${id}/tests?per_page=1`)).body.result;
+    expect(first.tests).toMatchObject([
+      { requestId: requests[0], state: 'accepted', created_by: { uid: world.user.uid }, results: [], result_count: 0 },
+    ]);
+    const rest = (await call('GET', new URL(first.next as string).href.split('/api/')[1]!)).body.result;
+    expect([rest.tests.map(({ requestId }: { requestId: string }) => requestId), rest.next]).toEqual([
+      [requests[1]],
+      null,
+    ]);
+  });
 });
 
 describe('a campaign', () => {
@@ -690,6 +860,8 @@ describe('the duplicate of a campaign', () => {
       start_date: null,
       end_date: null,
       launched_at: null,
+      launched_by: null,
+      revision: 1,
       ended_at: null,
       created_at: expect.any(Number) as number,
       updated_at: expect.any(Number) as number,

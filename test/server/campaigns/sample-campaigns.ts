@@ -52,7 +52,7 @@ export async function insertSampleCampaigns(
   };
   const draft = (await insertCampaign(tx, entityId, settings, userId))!;
   const ongoing = (await insertCampaign(tx, entityId, settings, userId))!;
-  await launchCampaign(tx, entityId, ongoing.id);
+  await launchCampaign(tx, entityId, ongoing.id, { userId, expectedPeople: null });
   const params = { ...settings.params, push_message: 'News' };
   const classic = (await insertCampaign(tx, entityId, { ...settings, type: 'classic', params }, userId))!;
   return { draft: draft.identifier, ongoing: ongoing.identifier, classic: classic.identifier };

@@ -604,6 +604,15 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     params: { identifier: campaigns.classic },
     query: { limit: '5' },
   }),
+  'GET /api/campaigns/:identifier/audience': ({ campaigns }) => ({ params: { identifier: campaigns.classic } }),
+  'GET /api/campaigns/:identifier/results': ({ campaigns }) => ({
+    params: { identifier: campaigns.ongoing },
+    query: { from: '2026-11-01', till: '2026-11-30' },
+  }),
+  'GET /api/campaigns/:identifier/tests': ({ campaigns }) => ({
+    params: { identifier: campaigns.draft },
+    query: { per_page: '5' },
+  }),
   'POST /api/funnels': (own) => ({
     body: {
       name: 'Sale',

@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { CampaignAudience } from '../../../api/campaigns/campaign-audience.ts';
+import type { CampaignResults } from '../../../api/campaigns/campaign-results.ts';
 import { startReports } from '../../../temporal/flows.ts';
 import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
 import { reportsWorkflowId } from '../../../domain/jobs/workflow-id.ts';
+import { messageIdOf } from '../../../domain/sends/attempt.ts';
 import { takeAudience } from '../../../store/campaigns/audience.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
+import { basic, insertKeyedApp } from '../../server/tracking/sample-tracking.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -50,8 +55,8 @@ const CLASSIC = {
 const create = async (app: string, change: object = {}) =>
   ((await call('POST', 'campaign', { ...CLASSIC, app_id: app, ...change })).result as { campaign_id: string })
     .campaign_id;
-const launch = async (id: string) => {
-  const { status, result } = await call('PUT', `campaign/${id}/launch`);
+const launch = async (id: string, body?: object) => {
+  const { status, result } = await call('PUT', `campaign/${id}/launch`, body);
   expect(status).toBe(200);
   return result as Details;
 };
@@ -69,6 +74,33 @@ const attemptsOf = async (id: string) =>
       [id],
     )
   ).rows.map(({ user_id: user, device_id: device, code }) => [user, device, code]);
+
+/** As the SDK of a device does. */
+async function confirm(apiKey: string, campaign: string, deviceId: string, event: string): Promise<void> {
+  const { rows } = await stack.store.db.query<{ id: number }>(
+    `SELECT a.id FROM attempts a JOIN campaigns c ON c.id = a.campaign_id WHERE c.identifier = $1 AND a.device_id = $2`,
+    [campaign, deviceId],
+  );
+  const { statusCode } = await stack.app.inject({
+    method: 'POST',
+    url: '/v1/track',
+    headers: basic(apiKey),
+    payload: {
+      type: 'track',
+      event,
+      properties: { millrace_id: messageIdOf(rows[0]!.id) },
+      messageId: randomUUID(),
+      timestamp: new Date(),
+      context: { device: { id: deviceId } },
+    },
+  });
+  expect(statusCode).toBe(200);
+}
+
+async function report(entityId: number): Promise<void> {
+  await startReports(stack.temporal, entityId);
+  await stack.temporal.workflow.getHandle(reportsWorkflowId(entityId)).result();
+}
 
 const listOf = async (entityId: number, appId: number, deviceId: string) => {
   const device = (await findInappDevice(stack.store.db, entityId, [appId], deviceId))!;
@@ -123,6 +155,88 @@ describe('a classic campaign', () => {
     ]);
     expect((await call('PUT', `campaign/${id}/launch`)).status).toBe(409);
     expect((await call('GET', `transac/${id}`)).status).toBe(404);
+  });
+
+  it('has results that add up to its audience: confirmed, taken, unknown, refused, in the app, held back', async () => {
+    const { store } = stack;
+    const { id: entityId, identifier: salt } = world.entity;
+    const { app, apiKey } = await insertKeyedApp(store, world);
+    const percent = 20;
+    const setPercent = (to: number) =>
+      store.db.query('UPDATE entities SET control_group_percent = $2 WHERE id = $1', [entityId, to]);
+    onTestFinished(async () => void (await setPercent(0)));
+    await setPercent(percent);
+    const others = Array.from({ length: 60 }, (_, nth) => `person ${nth}`).filter(
+      (user) => !isInControlGroup({ percent, salt }, `u${user}`),
+    );
+    const held = Array.from({ length: 60 }, (_, nth) => `held ${nth}`).find((user) =>
+      isInControlGroup({ percent, salt }, `u${user}`),
+    )!;
+    const add = (userId: string, options: object = {}) =>
+      insertSampleDevice(store.db, entityId, app.id, `phone of ${userId}`, { userId, ...options });
+    const tokens = ['a', 'b', 'c', 'sandbox-unknown 1', 'sandbox-unknown 2', 'sandbox-refused', 'sandbox-gone', null];
+    for (const [nth, token] of tokens.entries()) await add(others[nth]!, { token });
+    await add(others[8]!, { optIn: false });
+    await add(held);
+    const id = await create(app.identifier, {
+      includes_inapp: true,
+      end_date: Math.floor(Date.now() / 1_000) + 3_600,
+      variants: [
+        { name: 'A', share: 50 },
+        { name: 'B', share: 50, params: { push_title: 'B' } },
+      ],
+      params: { ...CLASSIC.params, inapp: 'native', message_title: 'Hi', message_content: 'In app', message_btn: 'OK' },
+    });
+    const audience = (await call('GET', `campaigns/${id}/audience`)).result as CampaignAudience;
+    expect(audience).toMatchObject({ people: 10, recipients: 9, push: 7, in_app_only: 2, held_back: 1 });
+    await launch(id, { expected_people: audience.recipients });
+    await waitFor('the messages', async () => (await attemptsOf(id)).length === 10);
+    for (const nth of [0, 1, 3]) await confirm(apiKey, id, `phone of ${others[nth]!}`, 'Push Notification Received');
+    for (const nth of [0, 3]) await confirm(apiKey, id, `phone of ${others[nth]!}`, 'Push Notification Tapped');
+    await confirm(apiKey, id, `phone of ${others[7]!}`, 'In-App Message Clicked');
+    const results = async () => {
+      await report(entityId);
+      return (await call('GET', `campaigns/${id}/results`)).result as CampaignResults;
+    };
+    await expect.poll(async () => (await results()).total.clicked).toBe(1);
+    const { total, codes, days, variants, as_of: asOf } = await results();
+    expect(total).toEqual({
+      messages: 10,
+      sent: 6,
+      confirmed: 3,
+      taken: 1,
+      unknown: 1,
+      refused: 1,
+      waiting: 0,
+      in_app_only: 3,
+      not_sent: 1,
+      opened: 2,
+      in_app: 9,
+      shown: 1,
+      clicked: 1,
+    });
+    expect(codes.map(({ group, code, details, messages }) => [group, code, details, messages])).toEqual([
+      ['confirmed', 'PUSH_SENT', null, 2],
+      ['confirmed', 'UNKNOWN', null, 1],
+      ['taken', 'PUSH_SENT', null, 1],
+      ['unknown', 'UNKNOWN', null, 1],
+      ['refused', 'REFUSED', null, 1],
+      ['in_app_only', 'OPT_OUT', 'no push token', 1],
+      ['in_app_only', 'OPT_OUT', 'pushes are turned off', 1],
+      ['in_app_only', 'OPT_OUT', 'the provider no longer knows the push token', 1],
+      ['not_sent', 'CONTROL_GROUP', null, 1],
+    ]);
+    const { day, ...ofDay } = days[0]!;
+    expect([days.length, day, ofDay]).toEqual([1, asOf!.slice(0, 10), total]);
+    const sum = (name: 'messages' | 'sent') => variants.reduce((all, variant) => all + variant[name], 0);
+    expect([variants.map(({ name }) => name), sum('sent'), sum('messages')]).toEqual([['A', 'B'], 6, 9]);
+    const [a] = variants;
+    const onlyA = (await call('GET', `campaigns/${id}/results?variant=A`)).result as CampaignResults;
+    expect(onlyA.total).toEqual(expect.objectContaining({ messages: a!.messages, confirmed: a!.confirmed }));
+    const before = (await call('GET', `campaigns/${id}/results?till=2026-01-31`)).result as CampaignResults;
+    expect([before.total.messages, before.days, before.from]).toEqual([0, [], '2025-01-31']);
+    expect((await call('GET', `campaigns/${id}/results?from=2024-01-01`)).status).toBe(400);
+    expect(await view(id)).toMatchObject({ expected_people: 9, launched_by: { id: world.user.id } });
   });
 
   it('goes to each zone at the same time of its day, and to nobody any more once it is canceled', async () => {
@@ -267,8 +381,7 @@ describe('a classic campaign', () => {
       ),
     );
     const reported = async () => {
-      await startReports(stack.temporal, entityId);
-      await stack.temporal.workflow.getHandle(reportsWorkflowId(entityId)).result();
+      await report(entityId);
       return view(id);
     };
     // A report that was under way when the last message went does not have it.
