@@ -1,3 +1,5 @@
+import { countAttempts as countDays } from '../../../activities/sends/aggregate-reports.ts';
+import type { CampaignResults } from '../../../api/campaigns/campaign-results.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -25,7 +27,7 @@ export const runCampaignUnderKill: FlowUnderKill<CampaignRun> = {
   hasEnded: async (stack, run) => (await state(stack, run)).ended_at !== null,
   async outcome(stack, run) {
     const { status, reach, failure } = await state(stack, run);
-    return { status, reach, failure, ...(await sentTo(stack, run)) };
+    return { status, reach, failure, ...(await sentTo(stack, run)), ...(await countedResults(stack, run)) };
   },
 };
 
@@ -147,6 +149,18 @@ export async function sentTo({ store: { db } }: Stack, { appId }: CampaignRun): 
     [appId],
   );
   return sent!;
+}
+
+/** The results, counted now. */
+async function countedResults({ app, store: { db } }: Stack, { world, campaign }: CampaignRun): Promise<object> {
+  await countDays({ db, boundary: () => {} }, world.entity.id);
+  const reply = await app.inject({
+    method: 'GET',
+    url: `/api/campaigns/${campaign}/results`,
+    headers: { authorization: `Token ${world.token}` },
+  });
+  const { total, codes } = reply.json<{ result: CampaignResults }>().result;
+  return { total, codes };
 }
 
 type State = { status: string; reach: object; failure: string | null; ended_at: number | null };
