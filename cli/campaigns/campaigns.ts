@@ -6,7 +6,6 @@ import type {
   Campaign,
   CampaignAudience,
   CampaignPlan,
-  CampaignResults,
   CampaignTest,
   ListedCampaignTest,
   ResultCounts,
@@ -324,11 +323,7 @@ const COUNTS = [
   'clicked',
 ] as const;
 
-function printCounts(
-  { console, terminal }: CommandContext,
-  of: string,
-  rows: [string, ResultCounts | CampaignResults['total']][],
-): void {
+function printCounts({ console, terminal }: CommandContext, of: string, rows: [string, ResultCounts][]): void {
   if (rows.length === 0) return;
   const cells = rows.map(([name, counts]) => [name, ...COUNTS.map((count) => String(counts[count]))]);
   console.log(`\n${table([of, ...COUNTS.map((count) => count.replaceAll('_', ' '))], cells, terminal.width)}`);
