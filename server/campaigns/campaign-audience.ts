@@ -16,7 +16,7 @@ import { listNamedAttributes } from '../../store/analytics/named-attributes.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { type AudienceMember, scanAudience, scanPeople } from '../../store/campaigns/audience.ts';
 import { findCampaignRun, listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
-import { type Campaign, findCampaignByKey, namesOfProfile } from '../../store/campaigns/campaigns.ts';
+import { type Campaign, findCampaignByKey } from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { isThere, listSendingApps } from '../../store/sends/send-targets.ts';
 import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
@@ -103,11 +103,7 @@ export async function countPeople(
 }
 
 function openTally(campaign: Campaign, controlGroup: ControlGroup): AudienceTally {
-  return new AudienceTally({
-    ...campaign,
-    hasProfileValues: namesOfProfile(campaign).length > 0,
-    isHeldBack: (person) => isInControlGroup(controlGroup, person),
-  });
+  return new AudienceTally({ ...campaign, isHeldBack: (person) => isInControlGroup(controlGroup, person) });
 }
 
 function addTo(tally: AudienceTally, member: AudienceMember): void {
