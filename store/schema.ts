@@ -367,6 +367,7 @@ export type Tables = {
   };
   sync_batches: {
     entityId: number; runId: number; identifier: string; batch: string; outcomes: string | null; sent: number | null;
+    recordsBefore: number; records: number;
   };
   sync_log: { entityId: number; runId: number; id: number; loggedAt: Date; line: string; };
   sync_pinned_batches: {

@@ -8,6 +8,7 @@ import { JobGone } from '../../domain/jobs/job.ts';
 import { quote, shorten } from '../../domain/text/text-limits.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
+  type BatchRef,
   deleteBatch,
   findBatch,
   insertBatch,
@@ -24,144 +25,120 @@ import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
-import {
-  answeredOf,
-  type Decided,
-  decideDelivery,
-  type Delivery,
-  deliveryOf,
-  sendingOf,
-  withPosition,
-} from './delivery.ts';
-import { isNamedBySource } from './deletions.ts';
+import { answeredOf, type Decided, type Delivery, deliveryOf, sendingOf, withPosition } from './delivery.ts';
 import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
-import { countRecords, keysOf, progressAfter, progressTaken, recordOutcomes } from './outcomes.ts';
-import { forgetErased, type Outgoing, outgoingOf } from './outgoing.ts';
-import type { RecordMapper } from './record-mapper.ts';
+import { countRecords, progressAfter, progressTaken, recordOutcomes } from './outcomes.ts';
+import { forgetErased, type Outgoing } from './outgoing.ts';
 
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
-/** A batch that is mapped; `decided`: null if that must wait for the batch before. */
-export type OutgoingBatch = { batch: JoinedBatch; items: Outgoing[]; decided: Decided | null };
-
-type Target = StreamTarget & { mapper: RecordMapper };
-
-/**
- * Returns a function that prepares batches in order, each while the one before it is sent. Decides what to send only if
- * the outcomes of the batch before can't change that.
- */
-export function outgoingBatches(deps: Dependencies, job: SyncJob, target: Target) {
-  // Keys of the batch before; null: unknown, as it has deletions, or failed records that the source's keys name.
-  let before: ReadonlySet<string> | null = new Set();
-  return async (batch: JoinedBatch, read: number): Promise<OutgoingBatch> => {
-    const items = await outgoingOf(deps, job.sync, target, batch.items, read);
-    const keys = items.some((item) => item.deletes || isNamedBySource(item)) ? null : keysOf(items);
-    const isFree = before !== null && keys !== null && !keys.some((key) => before!.has(key));
-    before = keys && new Set(keys);
-    return { batch, items, decided: isFree ? await decideDelivery(deps.db, job, batch, items) : null };
-  };
-}
+/** A stored batch; `stored`: the notes of its records that are stored with it, by key. */
+export type StoredBatch = BatchRef & {
+  identifier: string;
+  delivery: Delivery;
+  stored?: ReadonlyMap<string, HandledRecord>;
+};
 
 /**
- * Sends a batch to a stream. Stores it first: after a crash it is sent again, under the same name. Returns null if
- * another attempt has advanced the run.
+ * Stores a batch, so that after a crash it is sent again, under the same name. `sent`: 0 if an earlier batch is still to
+ * be sent. Returns null if another attempt has advanced the run, `erased` if a person has been erased since it was
+ * mapped.
  */
-export async function deliverBatch(
+export async function storeBatch(
   deps: Dependencies,
-  job: SyncJob,
-  target: Target,
-  { batch, items, decided: decidedBefore }: OutgoingBatch,
-  before: RunProgress,
-): Promise<RunProgress | null> {
-  const { entityId } = job.sync;
-  const decided = decidedBefore ?? (await decideDelivery(deps.db, job, batch, items));
-  const { delivery: taken, stored, sending, known } = decided;
-  const identifier = `${job.run.identifier}-${before.read}`;
-  const held = await write(deps.db, async (tx) => {
-    const run = await lockRun(tx, job.key);
-    if (run?.progress.read !== before.read) return null;
+  { key, run: { identifier: name, id: runId }, sync }: SyncJob,
+  { batch, items, before }: { batch: JoinedBatch; items: readonly Outgoing[]; before: number },
+  { delivery, stored, sending, known }: Decided,
+  sent: 0 | null,
+): Promise<StoredBatch | 'erased' | null> {
+  const ref = { entityId: sync.entityId, runId, recordsBefore: before };
+  const identifier = `${name}-${before}`;
+  return write(deps.db, async (tx) => {
+    const run = await lockRun(tx, key);
+    if (!run) return null;
     // An erasure waits for earlier transactions, not for batches in memory, so the check stands in the transaction.
     const people = items.map(({ customerId }) => customerId);
-    if (await isAnyErased(tx, deps, job.sync, people)) return 'erased';
-    const position = await cursorToNote(tx, deps, job.sync, {
+    if (await isAnyErased(tx, deps, sync, people)) return 'erased';
+    const position = await cursorToNote(tx, deps, sync, {
       before: run.progress.position,
       behind: cursorBehind(batch),
     });
-    // Another attempt, which began while this one read, may have stored the batch before: the run goes on from that.
-    if (!(await insertBatch(tx, entityId, run.id, { identifier, batch: withPosition(stored, position) }))) return null;
-    await upsertSending(tx, run, sending, { known, isSeen: job.sync.removes });
+    const row = { identifier, batch: withPosition(stored, position), records: items.length, sent };
+    if (!(await insertBatch(tx, ref, row))) return null;
+    await upsertSending(tx, run, sending, { known, isSeen: sync.removes });
     deps.boundary('sync: before a batch is written down');
-    return { ...taken, position };
+    return { ...ref, identifier, delivery: { ...delivery, position }, stored: sending };
   });
-  // A person was erased since the batch was mapped: map it again, without that person.
-  if (held === 'erased') {
-    const again = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
-    return deliverBatch(deps, job, target, { batch, items: again, decided: null }, before);
-  }
-  deps.boundary('sync: batch written down');
-  return held && send(deps, job, target, { identifier, delivery: held, answered: [], sent: 0, stored: sending });
 }
 
-/** Sends the batch that an earlier attempt stored, if there is one. */
+/** Sends the batches that an earlier attempt stored, if there are any. */
 export async function deliverPending(deps: Dependencies, job: SyncJob, target: StreamTarget): Promise<void> {
-  const pending = await findBatch(deps.db, job.sync.entityId, job.run.id);
-  if (!pending) return;
-  const { identifier, sent } = pending;
-  // Null: if the process dies in this try, any record may have been sent.
-  if (sent !== null) await write(deps.db, (tx) => updateBatchSent(tx, job.sync.entityId, job.run.id, null));
-  await send(deps, job, target, {
-    identifier,
-    delivery: deliveryOf(pending),
-    answered: answeredOf(pending.outcomes),
-    sent,
-  });
+  const { entityId } = job.sync;
+  const { id: runId } = job.run;
+  for (;;) {
+    const pending = await findBatch(deps.db, entityId, runId);
+    if (!pending) return;
+    const { identifier, sent, recordsBefore } = pending;
+    const batch = { entityId, runId, recordsBefore, identifier, delivery: deliveryOf(pending) };
+    // Null: if the process dies in this try, any record may have been sent.
+    if (sent !== null) await write(deps.db, (tx) => updateBatchSent(tx, batch, null));
+    const outcomes = await sendBatch(deps, job, target, batch, { answered: answeredOf(pending.outcomes), sent });
+    if (!(await noteBatch(deps, job, batch, outcomes))) throw new JobGone();
+  }
 }
 
 /** How often answers are recorded, also before an error is thrown, so that no record is sent again. */
 const NOTE_EVERY_MS = 1_000;
 
-/** A batch to send; `answered`: outcomes that earlier tries got; `sent`: how many records they may have sent. */
-type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & {
-  delivery: Delivery;
+type Earlier = {
+  /** Outcomes that earlier tries got, and how many records they may have sent. */
   answered: WriteOutcome[];
-  /** Notes of the records that this try has stored, by key. */
-  stored?: ReadonlyMap<string, HandledRecord>;
+  sent: number | null;
+  /** Settles when the batch before is recorded: answers of this one are recorded after it. */
+  noted?: Promise<unknown>;
 };
 
-async function send(
+const NEVER_SENT: Earlier = { answered: [], sent: 0 };
+
+/** Sends a stored batch, and returns the outcomes of its records. */
+export async function sendBatch(
   deps: Dependencies,
   job: SyncJob,
   { stream, key, open, scope }: StreamTarget,
-  { identifier, delivery, answered, sent, stored }: Sending,
-): Promise<RunProgress | null> {
+  batch: StoredBatch,
+  { answered, sent, noted }: Earlier = NEVER_SENT,
+): Promise<WriteOutcome[]> {
   const { connector, settings, secretSettings } = open;
-  const { records } = delivery;
+  const { records } = batch.delivery;
   const outcomes = [...answered];
   // A connector that does not report what leaves may have sent anything.
   let left: number | null = null;
   const sending = (count: number) => {
     left = Math.max(left ?? 0, count);
   };
-  const writing = { stream, key, batchId: identifier, records, answered: outcomes.length, isRemoval: false, sending };
+  const { length: done } = outcomes;
+  const writing = { stream, key, batchId: batch.identifier, records, answered: done, isRemoval: false, sending };
   let notedAt = performance.now();
   try {
-    for await (const some of records.length === outcomes.length
+    for await (const some of records.length === done
       ? []
       : connector.destination!.write(settings, writing, scope.context)) {
       outcomes.push(...some.map((outcome) => withoutSecret(outcome, secretSettings)));
       if (performance.now() - notedAt < NOTE_EVERY_MS || outcomes.length === records.length) continue;
-      await noteAnswered(deps, job, delivery, outcomes);
+      await noted;
+      await noteAnswered(deps, job, batch, outcomes);
       notedAt = performance.now();
     }
   } catch (error) {
     const mayHaveLeft = sent === null || left === null ? null : Math.max(sent, left, outcomes.length);
-    await noteAnswered(deps, job, delivery, outcomes, { before: answered.length, sent: mayHaveLeft });
+    await noted;
+    await noteAnswered(deps, job, batch, outcomes, { before: done, sent: mayHaveLeft });
     throw error;
   }
   deps.boundary('sync: batch sent');
-  return note(deps, job, { ...delivery, stored }, outcomes);
+  return outcomes;
 }
 
 function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['secretSettings']): WriteOutcome {
@@ -177,20 +154,21 @@ const HOLD_A_BATCH = ['running', 'canceled'];
 async function noteAnswered(
   deps: Dependencies,
   { key }: SyncJob,
-  { records, share = null }: Delivery,
+  batch: StoredBatch,
   outcomes: WriteOutcome[],
   ended?: { before: number; sent: number | null },
 ): Promise<void> {
+  const { records, share = null } = batch.delivery;
   await write(deps.db, async (tx) => {
     const run = await lockRun(tx, key, HOLD_A_BATCH);
     if (!run) throw new JobGone();
     const { length: answered } = outcomes;
-    if (ended) await updateBatchSent(tx, run.entityId, run.id, ended.sent);
+    if (ended) await updateBatchSent(tx, batch, ended.sent);
     if (ended?.before === answered) return;
     const before = run.progress.share ?? 0;
     const ofTheRest = (answered - run.answered) / (records.length - run.answered);
     const shareNow = share === null ? null : before + (share - before) * ofTheRest;
-    await updateBatchOutcomes(tx, run.entityId, run.id, {
+    await updateBatchOutcomes(tx, batch, {
       outcomes: JSON.stringify(outcomes),
       answered,
       share: shareNow,
@@ -199,25 +177,32 @@ async function noteAnswered(
   deps.boundary('sync: answers noted');
 }
 
-/** Records the batch's outcomes, counts and cursor in one transaction that locks the run. */
-async function note(
+/**
+ * Records the batch's outcomes, counts and cursor in one transaction that locks the run. Returns null if another
+ * attempt has done so.
+ */
+export async function noteBatch(
   deps: Dependencies,
   { key, sync }: SyncJob,
-  delivery: Delivery & Pick<Sending, 'stored'>,
+  batch: StoredBatch,
   outcomes: WriteOutcome[],
 ): Promise<RunProgress | null> {
+  const { delivery, stored } = batch;
   const told = withOutcomes(delivery, outcomes);
   const noted = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, key, HOLD_A_BATCH);
-    if (!run || !(await deleteBatch(tx, sync.entityId, run.id))) return null;
-    return { before: run.progress, after: await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...told }) };
+    if (!run || !(await deleteBatch(tx, batch))) return null;
+    return {
+      before: run.progress,
+      after: await noteDelivery(tx, deps, { sync, run }, { ...delivery, stored, ...told }),
+    };
   });
   if (noted) countRecords(deps, noted.before, noted.after);
   deps.boundary('sync: after a batch committed');
   return noted && noted.after;
 }
 
-type Noted = Omit<Delivery, 'records'> & Pick<Sending, 'stored'>;
+type Noted = Omit<Delivery, 'records'> & { stored?: StoredBatch['stored'] };
 
 const UNKNOWN = 'the run was canceled while it was on its way: whether it arrived is unknown';
 const NOT_SENT = 'the run was canceled before it was sent';
@@ -226,34 +211,52 @@ type RunOfSync = { sync: Sync; run: SyncRun };
 type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
 
 /**
- * Counts the stored batch of a canceled run: records that may have left without an answer get an error of unknown
+ * Counts the stored batches of a canceled run: records that may have left without an answer get an error of unknown
  * outcome. If there are none, the next run reads the unsent ones again. `tx` locks sync and run.
  */
-async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
-  const pending = await findBatch(tx, sync.entityId, run.id);
-  if (!pending) return;
-  await deleteBatch(tx, sync.entityId, run.id);
-  // A sync that has written nothing may have changed its destination; the keys then mean nothing.
-  if ('sorId' in sync.destination) return;
-  const delivery = deliveryOf(pending);
-  const answered = answeredOf(pending.outcomes);
-  const sent = pending.sent ?? delivery.records.length;
-  if (sent <= answered.length) return noteAnsweredPart(tx, deps, { sync, run }, delivery, answered);
-  const outcomes = delivery.records.map(
-    (_, index): WriteOutcome =>
-      answered[index] ?? { kind: 'failed', message: index < sent ? UNKNOWN : NOT_SENT, later: true },
-  );
-  const errorTypeOf = (index: number) =>
-    index < answered.length || index >= sent ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN';
-  await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, errorTypeOf) });
+async function noteUnknown(tx: Tx, deps: Noting, ended: RunOfSync): Promise<void> {
+  await noteEach(tx, ended, (run, delivery, { outcomes, sent = null }) => {
+    const answered = answeredOf(outcomes);
+    const mayHaveLeft = sent ?? delivery.records.length;
+    if (mayHaveLeft <= answered.length) return noteAnsweredPart(tx, deps, run, delivery, answered);
+    const all = delivery.records.map(
+      (_, index): WriteOutcome =>
+        answered[index] ?? { kind: 'failed', message: index < mayHaveLeft ? UNKNOWN : NOT_SENT, later: true },
+    );
+    const errorTypeOf = (index: number) =>
+      index < answered.length || index >= mayHaveLeft ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN';
+    return noteDelivery(tx, deps, run, { ...delivery, ...withOutcomes(delivery, all, errorTypeOf) });
+  });
 }
 
-/** Counts the answered records of a failing run's stored batch; the next run reads the others again. */
-export async function noteAnsweredOfFailed(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
-  const pending = await findBatch(tx, sync.entityId, run.id);
-  if (pending && !('sorId' in sync.destination)) {
-    await deleteBatch(tx, sync.entityId, run.id);
-    await noteAnsweredPart(tx, deps, { sync, run }, deliveryOf(pending), answeredOf(pending.outcomes));
+/** Counts the answered records of a failing run's stored batches; the next run reads the others again. */
+export function noteAnsweredOfFailed(tx: Tx, deps: Noting, ended: RunOfSync): Promise<void> {
+  return noteEach(tx, ended, (run, delivery, { outcomes }) =>
+    noteAnsweredPart(tx, deps, run, delivery, answeredOf(outcomes)),
+  );
+}
+
+type NoteOne = (run: RunOfSync, delivery: Delivery, pending: PendingBatch) => Promise<RunProgress | null>;
+
+/**
+ * Notes the stored batches of a run that goes no further, in order, and deletes them. `noteOne` returns null for one
+ * that is not noted whole: those after it were never sent, and are only forgotten.
+ */
+async function noteEach(tx: Tx, { sync, run: ended }: RunOfSync, noteOne: NoteOne): Promise<void> {
+  const { entityId } = sync;
+  let run: SyncRun | null = ended;
+  for (;;) {
+    const pending = await findBatch(tx, entityId, ended.id);
+    if (!pending) return;
+    await deleteBatch(tx, { entityId, runId: ended.id, recordsBefore: pending.recordsBefore });
+    // A sync that has written nothing may have changed its destination; the keys then mean nothing.
+    if ('sorId' in sync.destination) continue;
+    const delivery = deliveryOf(pending);
+    if (run === null) await forgetUnanswered(tx, sync, delivery, 0);
+    else {
+      const after = await noteOne({ sync, run }, delivery, pending);
+      run = after && { ...run, progress: after, answered: 0 };
+    }
   }
 }
 
@@ -263,22 +266,22 @@ async function noteAnsweredPart(
   { sync, run }: RunOfSync,
   delivery: Delivery,
   answered: WriteOutcome[],
-): Promise<void> {
-  if (answered.length === delivery.records.length) {
-    await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, answered) });
-    return;
+): Promise<RunProgress | null> {
+  const { length: count } = answered;
+  if (count === delivery.records.length) {
+    return noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, answered) });
   }
-  const unanswered = delivery.items.filter(({ sent }) => sent !== null && sent >= answered.length);
+  await forgetUnanswered(tx, sync, delivery, count);
+  if (count > 0) {
+    const part = { ...delivery, ...withOutcomes(answeredPart(delivery, count), answered) };
+    await noteDelivery(tx, deps, { sync, run }, part, true);
+  }
+  return null;
+}
+
+async function forgetUnanswered(tx: Tx, sync: Sync, { items }: Delivery, answered: number): Promise<void> {
+  const unanswered = items.filter(({ sent }) => sent !== null && sent >= answered);
   await forgetChecksums(tx, sync.entityId, sync.id, [...sendingOf({ items: unanswered }).keys()]);
-  if (answered.length > 0) {
-    await noteDelivery(
-      tx,
-      deps,
-      { sync, run },
-      { ...delivery, ...withOutcomes(answeredPart(delivery, answered.length), answered) },
-      true,
-    );
-  }
 }
 
 /** Returns the answered records, and records that are not sent if they precede the first unanswered one. */

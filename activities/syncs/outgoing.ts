@@ -59,7 +59,7 @@ export function toOutgoing(
   const rootLine = item.rootLine ?? null;
   if (item.kind === 'deleted') {
     const keyOf = (fields: SourceRecord) =>
-      keyOfRecord(Object.fromEntries(mapper.map(fields, () => false).values) as SourceRecord, keyFields);
+      keyOfRecord(Object.fromEntries(mapper.map(fields, () => false).values) as SourceRecord, keyFields).key;
     return { ...deletionRecord(item, ordinal, sync, keyOf), customerId: null, source: null, record: null, sent: null };
   }
   const nothing = {
@@ -81,11 +81,12 @@ export function toOutgoing(
   const record = Object.fromEntries(mapped.values) as SourceRecord;
   const customerId = mapping.customer === null ? null : customerIdOf(mapped);
   const customerFault = mapping.customer === null ? undefined : customerFaultOf(customerId, mapping.customer.field);
-  const refusals = refusalsOf(mapped, record, keyFields, customerFault);
+  const named = keyOfRecord(record, keyFields);
+  const refusals = refusalsOf(mapped, named.faults, customerFault);
   // Records whose ids today's stricter rules refuse (white space at the end, for one) still have a key, so that they do
   // not count as vanished.
   const isOfCustomer = mapping.customer === null || (customerId !== null && customerIdError(customerId) === undefined);
-  const key = isOfCustomer ? keyOfRecord(record, keyFields) : null;
+  const key = isOfCustomer ? named.key : null;
   const error =
     refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   return {
@@ -100,10 +101,22 @@ export function toOutgoing(
   };
 }
 
-/** Returns null if fields that name the record are missing or too long, or the destination has no key. */
-function keyOfRecord(record: SourceRecord, keyFields: string[]): string | null {
-  const isNamed = keyFields.length > 0 && keyFaultsOf(record, keyFields).length === 0;
-  return isNamed ? JSON.stringify(keyFields.map((field) => record[field])) : null;
+/**
+ * Returns a record's key, and the reasons why it has none: fields that name it are missing or too long. It has none
+ * without a reason if the destination has no key.
+ */
+function keyOfRecord(record: SourceRecord, keyFields: string[]): { key: string | null; faults: RefusedRow[] } {
+  const key = JSON.stringify(keyFields.map((field) => record[field]));
+  const faults = keyFields.flatMap((field) =>
+    record[field] === undefined || record[field] === null
+      ? [refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)]
+      : [],
+  );
+  if (key.length > MAX_KEY_CHARS) {
+    const message = `the fields that name the record have over ${MAX_KEY_CHARS} characters`;
+    faults.push(refused('INVALID_CUSTOMER_ID', message));
+  }
+  return { key: keyFields.length > 0 && faults.length === 0 ? key : null, faults };
 }
 
 function customerFaultOf(customerId: string | null, field: string): string | undefined {
@@ -113,27 +126,13 @@ function customerFaultOf(customerId: string | null, field: string): string | und
 /** Returns all reasons to refuse a record: it is sent whole or not at all. */
 function refusalsOf(
   { errors }: MappedRecord,
-  record: SourceRecord,
-  key: string[],
+  keyFaults: RefusedRow[],
   customerFault: string | undefined,
 ): RefusedRow[] {
   return [
-    ...keyFaultsOf(record, key),
+    ...keyFaults,
     ...(customerFault === undefined ? [] : [refused('INVALID_CUSTOMER_ID', customerFault)]),
     ...errors.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
-  ];
-}
-
-/** Returns the reasons why a record has no valid key. */
-function keyFaultsOf(record: SourceRecord, key: string[]): RefusedRow[] {
-  const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
-  return [
-    ...lacking.map((field) =>
-      refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`),
-    ),
-    ...(JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
-      ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)]
-      : []),
   ];
 }
 

@@ -18,7 +18,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
 import { checkBatch, type CheckedBatch, type CheckedRecord, numbered } from './attributes.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
-import { deliverBatch, type OutgoingBatch, outgoingBatches } from './deliver.ts';
+import { Deliveries, type OutgoingBatch } from './deliveries.ts';
 import { sayDeletion, withKeysOfSource } from './deletions.ts';
 import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
 import type { JoinedBatch } from './items.ts';
@@ -54,7 +54,7 @@ export type BatchWriter = {
    * `stopped` if the sync's rule forbids new fields.
    */
   write(prepared: PreparedBatch, progress: RunProgress): Promise<RunProgress | 'stopped' | null>;
-  /** Waits until all pinned batches are committed. Throws if one fails. */
+  /** Waits until all batches are committed. Throws if one fails. */
   settled(): Promise<void>;
 };
 
@@ -84,15 +84,15 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
       write: ({ batch, checked }, progress) => lanes.take(batch, checked!, progress),
     };
   }
-  const target = { ...destination, open: ends.destination!, mapper, scope };
-  const prepare = outgoingBatches(deps, job, target);
+  const deliveries = new Deliveries(deps, job, { ...destination, open: ends.destination!, mapper, scope });
   return {
-    ...atOnce,
+    resume: nothing,
+    settled: () => deliveries.settled(),
     prepare: async (batch, read) => {
-      const outgoing = await prepare(batch, read);
+      const outgoing = await deliveries.prepare(batch, read);
       return { batch, outgoing, isToStop: mapper.isToStop };
     },
-    write: ({ outgoing }, progress) => deliverBatch(deps, job, target, outgoing!, progress),
+    write: ({ outgoing }, progress) => deliveries.write(outgoing!, progress),
   };
 }
 

@@ -274,7 +274,8 @@ function postgresKind(oid: number, types: Map<number, PostgresType>): PostgresKi
 function exactNumber(text: string): number | string {
   const number = Number(text);
   if (!Number.isFinite(number)) return text;
-  return sameDecimal(text, String(number)) ? number : text;
+  const shortest = String(number);
+  return shortest === text || sameDecimal(text, shortest) ? number : text;
 }
 
 /** NaN and infinities are texts, because JSON lacks them. */

@@ -29,10 +29,10 @@ const hasRunEnded = (table: string) =>
  */
 const syncBatches = textsOfPeople({
   name: 'sync_batches',
-  keys: { run_id: 'bigint' },
+  keys: { run_id: 'bigint', records_before: 'bigint' },
   rowsAtOnce: 10,
   texts: ['batch', 'outcomes'],
-  otherColumns: 'entity_id, run_id, identifier, sent',
+  otherColumns: 'entity_id, run_id, records_before, records, identifier, sent',
   holds: 'the records on their way to another destination',
   foundBy: 'the id within them',
   erasedBy: 'deleting the batch, once its run has ended',

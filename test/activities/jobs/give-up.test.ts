@@ -205,10 +205,10 @@ const ENDINGS: Record<JobKind, Ending> = {
         }),
       );
       const { id, identifier } = (await run)!;
-      await sql(`INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, 'one', '[]')`, [
-        world.entity.id,
-        id,
-      ]);
+      await sql(
+        `INSERT INTO sync_batches (entity_id, run_id, records_before, records, identifier, batch) VALUES ($1, $2, 0, 1, 'one', '[]')`,
+        [world.entity.id, id],
+      );
       return { job: identifier, next: (await next)!.identifier };
     },
     record: async (job) => ({ path: `/api/sync_runs/${job}` }),

@@ -5,7 +5,7 @@ import { endSyncRun } from '../../../activities/syncs/end.ts';
 import type { WriteOutcome } from '../../../connectors/core/contract.ts';
 import { write } from '../../../store/core/database.ts';
 import { listSyncsToSettle } from '../../../store/jobs/jobs-across-entities.ts';
-import { findBatch, insertBatch, updateBatchOutcomes, updateBatchSent } from '../../../store/syncs/sync-batches.ts';
+import { findBatch, insertBatch, updateBatchOutcomes } from '../../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { findKnownRecords, upsertSending } from '../../../store/syncs/sync-records.ts';
@@ -26,46 +26,55 @@ beforeAll(async () => {
 
 const deps = () => ({ db: store.db, secrets: store.secrets, boundary: () => {} }) as unknown as Dependencies;
 
-/** A running run with a batch of three records, of which `answered` have their answer and `sent` may have left. */
-async function runWithBatch({
-  answered,
-  sent,
-}: {
-  answered: number;
-  sent: number | null;
-}): Promise<{ sync: Sync; run: SyncRun }> {
+type Stored = { ids: number[]; answered: number; sent: number | null; isUnchanged?: boolean };
+
+/** A running run with batches on their way; of each, `answered` records have their answer and `sent` may have left. */
+async function runWith(...batches: Stored[]): Promise<{ sync: Sync; run: SyncRun }> {
   const { db } = store;
   const sync = await storedSync(db, world, { destination: { connectionId: 1, stream: 'people', key: ['id'] } });
   const { id } = await storedRun(db, sync, { state: 'accepted' });
   const run = (await write(db, (tx) => claimRun(tx, world.entity.id, id, 'workflow')))!;
-  const records = [1, 2, 3].map((n) => ({ id: n, email: `abandoned-${n}` }));
-  const items = records.map((record, index) => ({
-    ordinal: index + 1,
-    rootLine: null,
-    key: JSON.stringify([record.id]),
-    customerId: record.email,
-    checksum: Buffer.from([index]),
-    error: null,
-    source: record,
-    record: null,
-    sent: index,
-  }));
-  const batch = { items, fates: items.map(() => 'written'), records, bytes: 30, share: 1, position: '"3"' };
-  const sending = new Map(items.map(({ key, customerId, checksum }) => [key, { key, customerId, checksum }]));
-  await write(db, async (tx) => {
-    await upsertSending(tx, run, sending, { known: new Map(), isSeen: false });
-    await insertBatch(tx, world.entity.id, id, { identifier: 'batch-0', batch: JSON.stringify(batch) });
-    const outcomes = JSON.stringify(Array.from({ length: answered }, () => OK));
-    if (answered > 0) await updateBatchOutcomes(tx, world.entity.id, id, { outcomes, answered, share: null });
-    await updateBatchSent(tx, world.entity.id, id, sent);
-  });
+  for (const { ids, answered, sent, isUnchanged } of batches) {
+    const records = ids.map((n) => ({ id: n, email: `abandoned-${n}` }));
+    const items = records.map((record, index) => ({
+      ordinal: record.id,
+      rootLine: null,
+      key: JSON.stringify([record.id]),
+      customerId: record.email,
+      checksum: Buffer.from([index]),
+      error: null,
+      source: record,
+      record: null,
+      sent: isUnchanged ? null : index,
+    }));
+    const fates = items.map(() => (isUnchanged ? 'unchanged' : 'written'));
+    const position = `"${ids.at(-1)}"`;
+    const batch = { items, fates, records: isUnchanged ? [] : records, bytes: 30, share: 1, position };
+    const sending = new Map(
+      items.flatMap(({ key, customerId, checksum, sent: n }) =>
+        n === null ? [] : [[key, { key, customerId, checksum }]],
+      ),
+    );
+    const ref = { entityId: world.entity.id, runId: id, recordsBefore: ids[0]! - 1 };
+    const row = { identifier: `batch-${ids[0]}`, batch: JSON.stringify(batch), records: ids.length, sent };
+    await write(db, async (tx) => {
+      await upsertSending(tx, run, sending, { known: new Map(), isSeen: false });
+      expect(await insertBatch(tx, ref, row)).toBe(true);
+      const outcomes = JSON.stringify(Array.from({ length: answered }, () => OK));
+      if (answered > 0) await updateBatchOutcomes(tx, ref, { outcomes, answered, share: null });
+    });
+  }
   return { sync, run };
 }
+
+/** A run whose batch of three is being sent, and whose next batch waits. */
+const runWithBatch = (first: { answered: number; sent: number | null }) =>
+  runWith({ ids: [1, 2, 3], ...first }, { ids: [4, 5], answered: 0, sent: 0 });
 
 const found = async ({ id }: SyncRun) => (await findRunById(store.db, world.entity.id, id))!;
 /** Returns the keys of records that the next run leaves out if they have not changed. */
 async function writtenKeys({ id }: Sync): Promise<string[]> {
-  const known = await findKnownRecords(store.db, world.entity.id, id, ['[1]', '[2]', '[3]']);
+  const known = await findKnownRecords(store.db, world.entity.id, id, ['[1]', '[2]', '[3]', '[4]', '[5]']);
   return [...known].flatMap(([key, { checksum }]) => (checksum === null ? [] : key));
 }
 const cursorOf = async ({ id }: Sync) => (await findSyncById(store.db, world.entity.id, id))!.cursor;
@@ -114,6 +123,45 @@ describe('a canceled run', () => {
     expect([await cursorOf(sync), await findBatch(store.db, world.entity.id, run.id)]).toEqual([cursor, null]);
     expect(await writtenKeys(sync)).toEqual(['[1]', '[2]', '[3]'].slice(0, batch.answered));
     expect(await listSyncsToSettle(store.db, 0)).toEqual([]);
+  });
+});
+
+describe('two batches of a canceled run', () => {
+  const whole = { ids: [1, 2, 3], answered: 3, sent: 3 };
+  const part = { ids: [1, 2, 3], answered: 2, sent: 2 };
+  it.each([
+    [
+      'are both counted if both were sent',
+      [whole, { ids: [4, 5], answered: 0, sent: null }],
+      { read: 5, failed: 2 },
+      '"5"',
+    ],
+    ['are counted in part', [whole, { ids: [4, 5], answered: 1, sent: 1 }], { read: 4, written: 4, failed: 0 }, '"3"'],
+    [
+      'leave the cursor before the first one that is not whole',
+      [part, { ids: [4, 5], answered: 0, sent: 0, isUnchanged: true }],
+      { read: 2, written: 2, unchanged: 0 },
+      null,
+    ],
+  ] satisfies [string, Stored[], object, string | null][])('%s', async (_, batches, progress, cursor) => {
+    const { sync, run } = await runWith(...batches);
+    await write(store.db, (tx) => cancelRun(tx, world.entity.id, run.identifier));
+    await settleRunsOf(deps(), world.entity.id, sync.id);
+    expect(await found(run)).toMatchObject({ state: 'canceled', endedAt: expect.any(Date) as Date, progress });
+    expect([await cursorOf(sync), await findBatch(store.db, world.entity.id, run.id)]).toEqual([cursor, null]);
+  });
+
+  it('follow each other: one that would leave a gap, or comes twice, is not stored', async () => {
+    const { run } = await runWith(whole);
+    const ref = { entityId: world.entity.id, runId: run.id };
+    const row = { identifier: 'batch', batch: '{}', records: 1, sent: 0 };
+    for (const [recordsBefore, isStored] of [
+      [0, false],
+      [4, false],
+      [3, true],
+      [3, false],
+    ] as const)
+      expect(await insertBatch(store.db, { ...ref, recordsBefore }, row)).toBe(isStored);
   });
 });
 

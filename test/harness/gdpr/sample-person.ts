@@ -229,7 +229,8 @@ async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<vo
     items: [{ source: { email: customerId }, record: null, sent: 0 }],
     records: [{ id: customerId }],
   });
-  await insertBatch(tx, world.entity.id, run.id, { identifier: `${run.identifier}-0`, batch });
+  const ref = { entityId: world.entity.id, runId: run.id, recordsBefore: run.progress.read };
+  await insertBatch(tx, ref, { identifier: `${run.identifier}-0`, batch, records: 1, sent: null });
   const items = JSON.stringify([{ kind: 'record', record: { email: customerId } }]);
   await insertPinnedBatch(tx, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: cursor, items });
   const lines = ['reading', `GET /people?after=${encodeURIComponent(customerId)}`, `${customerId} read`];

@@ -375,7 +375,8 @@ export async function leaveBehind(
     const items = JSON.stringify([{ kind: 'record', record }]);
     await insertPinnedBatch(tx, entityId, ended.id, { number: 1_000, recordsBefore: 0, position, items });
     const batch = JSON.stringify({ items: [{ source: record, record: null, sent: 0 }], records: [record] });
-    await insertBatch(tx, entityId, outgoing.id, { identifier: `${outgoing.identifier}-1000`, batch });
+    const ref = { entityId, runId: outgoing.id, recordsBefore: outgoing.progress.read };
+    await insertBatch(tx, ref, { identifier: `${outgoing.identifier}-1000`, batch, records: 1, sent: null });
   });
   const request = { sentAt: new Date(), method: 'GET', path: `/people/${encodeURIComponent(userId)}` };
   await insertRequests(store, entityId, outgoing.id, [{ ...request, status: 200, milliseconds: 1 }]);

@@ -48,7 +48,8 @@ async function runWithAll(sync: Sync, state: SyncRun['state'], daysAgo = 0): Pro
       `INSERT INTO sync_requests (entity_id, run_id, sent_at, method, path, milliseconds) VALUES ($1, $2, now(), 'GET', '/', 1)`,
       [sync.entityId, run.id],
     );
-    await insertBatch(tx, sync.entityId, run.id, { identifier: `${run.identifier}-0`, batch: '{}' });
+    const ref = { entityId: sync.entityId, runId: run.id, recordsBefore: run.progress.read };
+    await insertBatch(tx, ref, { identifier: `${run.identifier}-0`, batch: '{}', records: 1, sent: null });
     await insertPinnedBatch(tx, sync.entityId, run.id, { number: 1, recordsBefore: 0, position: null, items: '[]' });
     const record = { key: `${personId(81)}-${run.id}`, customerId: null, checksum: null };
     await upsertRecords(tx, sync.entityId, { syncId: sync.id, runId: run.id, isSeen: false }, [record]);

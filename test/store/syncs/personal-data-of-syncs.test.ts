@@ -122,7 +122,8 @@ describe('of somebody who is erased a sync loses', () => {
     const run = await storedRun(store.db, sync, { state: 'running' });
     const item = (email: string, sent: number) => ({ source: { email, note: 'a\0b' }, record: null, sent });
     const batch = JSON.stringify({ items: [item(OTHER, 0), item(ONE, 1)], records: [{ id: OTHER }, { id: ONE }] });
-    await insertBatch(store.db, world.entity.id, run.id, { identifier: 'batch-0', batch });
+    const ref = { entityId: world.entity.id, runId: run.id, recordsBefore: run.progress.read };
+    await insertBatch(store.db, ref, { identifier: 'batch-0', batch, records: 2, sent: null });
     expect(await shown('sync_batches', user(ONE))).toEqual([{ within: 'batch-0', matches: 1 }]);
     expect([await erase('sync_batches', user(ONE)), await count('sync_batches', user(ONE))]).toEqual([0, 1]);
     await set(run, `state = 'failed', ended_at = $3`, new Date());
