@@ -215,7 +215,7 @@ type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
  * outcome. If there are none, the next run reads the unsent ones again. `tx` locks sync and run.
  */
 async function noteUnknown(tx: Tx, deps: Noting, ended: RunOfSync): Promise<void> {
-  await noteEach(tx, ended, (run, delivery, { outcomes, sent = null }) => {
+  await noteEach(tx, ended, (run, delivery, { outcomes, sent }) => {
     const answered = answeredOf(outcomes);
     const mayHaveLeft = sent ?? delivery.records.length;
     if (mayHaveLeft <= answered.length) return noteAnsweredPart(tx, deps, run, delivery, answered);

@@ -88,22 +88,21 @@ async function jsonOf({ items, records, ...others }: Decided['delivery']): Promi
 export const withPosition = (stored: string, position: string | null): string =>
   `${stored.slice(0, -1)},"position":${JSON.stringify(position)}}`;
 
-/** Returns an item without members that are null, and its checksum as base64. */
-function shortened({ record: _, source, sent, checksum, ...item }: Outgoing): object {
+/** Returns an item without members that are null. */
+function shortened({ record: _, source, sent, ...item }: Outgoing): object {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(item)) if (value !== null) kept[name] = value;
-  if (checksum !== null) kept['checksum'] = checksum.toString('base64');
   if (sent !== null) Object.assign(kept, { sent, source });
   return kept;
 }
 
-/** Earlier versions stored the outcomes as `fates`, members that are null, and checksums as arrays of numbers. */
+/** Earlier versions stored outcomes as `fates`, members that are null, and checksums in base64 or as numbers. */
 type StoredDelivery = Omit<Delivery, 'outcomes' | 'items'> & { items: StoredItem[] } & (
     | Pick<Delivery, 'outcomes'>
     | { outcomes?: undefined; fates: RecordOutcome[] }
   );
-type StoredBytes = string | { data: number[] } | null;
-type StoredItem = Partial<Omit<Outgoing, 'checksum'>> & Pick<Outgoing, 'ordinal'> & { checksum?: StoredBytes };
+type StoredBytes = string | { data: number[] };
+type StoredItem = Partial<Omit<Outgoing, 'checksum'>> & Pick<Outgoing, 'ordinal'> & { checksum?: StoredBytes | null };
 
 export function deliveryOf({ batch }: PendingBatch): Delivery {
   const delivery = JSON.parse(batch) as StoredDelivery;
@@ -126,11 +125,13 @@ const NOTHING = {
 
 /** Restores members that are null, checksums and hashes: JSON stores the bytes of a hash as an array of numbers. */
 function revived({ checksum = null, error = null, ...item }: StoredItem): Outgoing {
-  const customerHash = bytesOf(error?.customerHash as unknown as StoredBytes);
-  return { ...NOTHING, ...item, checksum: bytesOf(checksum), error: error && { ...error, customerHash } };
+  const hash = error?.customerHash as unknown as StoredBytes | null | undefined;
+  const customerHash = hash ? bytesOf(hash) : null;
+  return { ...NOTHING, ...item, checksum: checksum && hexOf(checksum), error: error && { ...error, customerHash } };
 }
 
-function bytesOf(stored: StoredBytes | undefined): Buffer | null {
-  if (stored === null || stored === undefined) return null;
-  return typeof stored === 'string' ? Buffer.from(stored, 'base64') : Buffer.from(stored.data);
-}
+const bytesOf = (stored: StoredBytes): Buffer =>
+  typeof stored === 'string' ? Buffer.from(stored, 'base64') : Buffer.from(stored.data);
+
+const hexOf = (stored: StoredBytes): string =>
+  typeof stored === 'string' && !stored.endsWith('=') ? stored : bytesOf(stored).toString('hex');

@@ -27,8 +27,8 @@ export type BatchRecord = {
   key: string | null;
   /** The source's own key, which may come back in a deletion; null if the source or the sync knows no deletions. */
   sourceKey: string | null;
-  /** Checksum of its content; null if part of it can't be written. */
-  checksum: Buffer | null;
+  /** Checksum of its content, in hexadecimal; null if part of it can't be written. */
+  checksum: string | null;
   error: ImportError | null;
   /** True if its customer id is probably a mistake. */
   isSuspicious?: boolean;
@@ -55,7 +55,7 @@ export function decideOutcomes(
   known: ReadonlyMap<string, KnownRecord>,
   { id, fresh, rootId }: SyncRun,
 ): RecordOutcome[] {
-  const last = new Map<string, Buffer | null>();
+  const last = new Map<string, string | null>();
   const deleted = new Set<string>();
   const back = new Set<string>();
   const isThere = (key: string) =>
@@ -82,7 +82,7 @@ export function decideOutcomes(
     const counts = before !== undefined && (!fresh || before.runId >= id);
     const current = last.has(key) ? last.get(key) : counts ? before.checksum : null;
     last.set(key, checksum);
-    return checksum !== null && current?.equals(checksum) ? 'unchanged' : 'written';
+    return checksum !== null && current === checksum ? 'unchanged' : 'written';
   });
 }
 

@@ -188,7 +188,7 @@ async function removeRecords(
     const vanished = await listVanished(deps.db, entityId, reading, after, MAX_RECORDS);
     if (vanished.length === 0) return failures;
     const records = vanished.map((record) => recordOf(fields, record.key));
-    const batchId = `${run.identifier}-${checksumOfRecord({ vanished }).toString('hex')}`;
+    const batchId = `${run.identifier}-${checksumOfRecord({ vanished })}`;
     const writing = { stream, key: fields, batchId, records, answered: 0, isRemoval: true };
     let answered = 0;
     for await (const outcomes of open!.connector.destination!.write(open!.settings, writing, scope.context)) {

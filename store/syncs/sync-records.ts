@@ -6,18 +6,18 @@ import { updateRunRemoval } from './sync-run-progress.ts';
 import type { SyncRun } from './sync-run-record.ts';
 
 export type KnownRecord = {
-  /** Null: the last write failed. */
-  checksum: Buffer | null;
+  /** In hexadecimal; null: the last write failed. */
+  checksum: string | null;
   runId: number;
   /** True: the source has deleted it, and its removal is still to come. */
   isDeleted: boolean;
 };
 
-/** `checksum` null: it could not be written; `sourceKey`: the source's own key, if it reports deletions. */
+/** `checksum` in hexadecimal; null: it could not be written; `sourceKey`: the source's own key, if it reports deletions. */
 export type HandledRecord = {
   key: string;
   customerId: string | null;
-  checksum: Buffer | null;
+  checksum: string | null;
   sourceKey?: string | null;
 };
 
@@ -36,8 +36,8 @@ export async function findKnownRecords(
   if (keys.length === 0) return new Map();
   const { rows } = await read(db, async (tx) => {
     await tx.query(LOOK_UP_BY_KEY);
-    return tx.query<{ key: string; checksum: Buffer | null; run_id: number; is_deleted: boolean }>(
-      `SELECT r.key, r.checksum, r.run_id, r.is_deleted
+    return tx.query<{ key: string; checksum: string | null; run_id: number; is_deleted: boolean }>(
+      `SELECT r.key, encode(r.checksum, 'hex') AS checksum, r.run_id, r.is_deleted
        FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) COLLATE "C" AS key ORDER BY key OFFSET 0) asked
        JOIN sync_records r ON r.entity_id = asked.entity_id AND r.sync_id = asked.sync_id AND r.key = asked.key`,
       [entityId, syncId, keys],
@@ -105,7 +105,7 @@ export async function upsertRecords(
   if (shared.length > 0) await updateRecords(tx, entityId, by, 'has_other_sources', shared);
 }
 
-type NewRecord = HandledRecord & { checksum: Buffer };
+type NewRecord = HandledRecord & { checksum: string };
 
 /** Checksums are all of one length, and go as one value: as an array each would be parsed by itself. */
 async function insertRecords(
@@ -127,8 +127,8 @@ async function insertRecords(
       runId,
       isSeen ? runId : null,
       records.map(({ key }) => key),
-      Buffer.concat(records.map(({ checksum }) => checksum)),
-      records[0]!.checksum.length,
+      Buffer.from(records.map(({ checksum }) => checksum).join(''), 'hex'),
+      records[0]!.checksum.length / 2,
       unlessAllNull(records.map(({ customerId }) => customerId)),
       unlessAllNull(records.map(({ sourceKey = null }) => sourceKey)),
     ],
@@ -147,8 +147,8 @@ async function replaceRecords(
   if (records.length === 0) return;
   await tx.query(
     `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, customer_id, checksum, source_key)
-     SELECT $1, $2, $3, $4, key, customer_id, checksum, ${storedSourceKey('source_key')}
-     FROM unnest($5::text[], $6::text[], $7::bytea[], $8::text[]) AS handled (key, customer_id, checksum, source_key)
+     SELECT $1, $2, $3, $4, key, customer_id, decode(checksum, 'hex'), ${storedSourceKey('source_key')}
+     FROM unnest($5::text[], $6::text[], $7::text[], $8::text[]) AS handled (key, customer_id, checksum, source_key)
      ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
        SET run_id = excluded.run_id, seen_by = excluded.seen_by, customer_id = excluded.customer_id,

@@ -41,7 +41,7 @@ async function runWith(...batches: Stored[]): Promise<{ sync: Sync; run: SyncRun
       rootLine: null,
       key: JSON.stringify([record.id]),
       customerId: record.email,
-      checksum: Buffer.from([index]),
+      checksum: `0${index}`,
       error: null,
       source: record,
       record: null,

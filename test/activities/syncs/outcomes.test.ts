@@ -9,7 +9,6 @@ import type { Sync } from '../../../store/syncs/sync-record.ts';
 import type { RunProgress, SyncRun } from '../../../store/syncs/sync-run-record.ts';
 
 const RUN = { id: 10, fresh: false, rootId: null } as SyncRun;
-const sum = (text: string) => Buffer.from(text);
 const errorAt = (line: number, outcome: ImportError['outcome']): ImportError => ({
   line,
   errorType: 'INVALID_VALUE',
@@ -58,7 +57,7 @@ function toRecords(some: (Sketch | SketchedDeletion | SketchedKeyless)[], from =
     return {
       ...nothing,
       key,
-      checksum: fault === null ? sum(says) : null,
+      checksum: fault === null ? says : null,
       error: fault === null ? null : errorAt(from + index + 1, fault),
     };
   });
@@ -81,7 +80,7 @@ describe('records of a batch', () => {
     fc.assert(
       fc.property(mixed, mixed, fc.boolean(), (first, second, isFresh) => {
         const run = { ...RUN, fresh: isFresh };
-        const start = new Map<string, KnownRecord>([['a', { checksum: sum('1'), runId: 5, isDeleted: false }]]);
+        const start = new Map<string, KnownRecord>([['a', { checksum: '1', runId: 5, isDeleted: false }]]);
         const together = toRecords([...first, ...second]);
         const [one, two] = [toRecords(first), toRecords(second, first.length)];
         const between = known(start, one, run);
@@ -168,7 +167,7 @@ describe('records of a batch', () => {
 
 describe('an old record that is re-driven', () => {
   const redrive = { ...RUN, rootId: 3 } as SyncRun;
-  const old: BatchRecord = { ordinal: 1, rootLine: 7, key: 'a', sourceKey: null, checksum: sum('old'), error: null };
+  const old: BatchRecord = { ordinal: 1, rootLine: 7, key: 'a', sourceKey: null, checksum: 'old', error: null };
 
   it.each([
     ['nothing is known of it', new Map(), 'written'],
@@ -177,22 +176,10 @@ describe('an old record that is re-driven', () => {
       new Map([['a', { checksum: null, runId: 3, isDeleted: false }]]),
       'written',
     ],
-    [
-      'a run before that one wrote it',
-      new Map([['a', { checksum: sum('older'), runId: 2, isDeleted: false }]]),
-      'written',
-    ],
-    [
-      'a run since has written it',
-      new Map([['a', { checksum: sum('new'), runId: 5, isDeleted: false }]]),
-      'superseded',
-    ],
+    ['a run before that one wrote it', new Map([['a', { checksum: 'older', runId: 2, isDeleted: false }]]), 'written'],
+    ['a run since has written it', new Map([['a', { checksum: 'new', runId: 5, isDeleted: false }]]), 'superseded'],
     ['a run since has failed at it', new Map([['a', { checksum: null, runId: 5, isDeleted: false }]]), 'superseded'],
-    [
-      'this re-drive wrote it before',
-      new Map([['a', { checksum: sum('other'), runId: 10, isDeleted: false }]]),
-      'written',
-    ],
+    ['this re-drive wrote it before', new Map([['a', { checksum: 'other', runId: 10, isDeleted: false }]]), 'written'],
   ] as [string, Map<string, KnownRecord>, string][])('where %s: %s', (_, before, outcome) => {
     expect(decideOutcomes([old], before, redrive)).toEqual([outcome]);
   });

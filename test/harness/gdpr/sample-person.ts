@@ -209,7 +209,7 @@ async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<vo
   const run = await storedRun(tx, into, { state: 'finished' });
   const records = (sync: Sync, key: string, named: string | null) =>
     upsertRecords(tx, world.entity.id, { syncId: sync.id, runId: run.id, isSeen: false }, [
-      { key, customerId: named, checksum: Buffer.alloc(16) },
+      { key, customerId: named, checksum: '00'.repeat(16) },
     ]);
   await records(into, customerId, null);
   await records(toOther, JSON.stringify([customerId]), null);

@@ -134,9 +134,7 @@ describe('receipts', () => {
         await storedSync(tx, world),
       ];
       const note = (syncId: number, key: string, customerId: string | null) =>
-        upsertRecords(tx, entity.id, { syncId, runId: 1, isSeen: false }, [
-          { key, customerId, checksum: Buffer.from('1') },
-        ]);
+        upsertRecords(tx, entity.id, { syncId, runId: 1, isSeen: false }, [{ key, customerId, checksum: '01' }]);
       await note(named.id, '["4711"]', ASKED);
       await note(keyed.id, JSON.stringify([ASKED]), null);
       await note(others.id, JSON.stringify([ANOTHER]), ANOTHER);

@@ -28,7 +28,7 @@ const {
 /** Notes down that a sync wrote a record. */
 async function writeRecord(id: string, key: string): Promise<void> {
   const sync = await stored(id);
-  const noted = { key, customerId: null, checksum: Buffer.alloc(16) };
+  const noted = { key, customerId: null, checksum: '00'.repeat(16) };
   await write(store.db, (tx) =>
     upsertRecords(tx, world.entity.id, { syncId: sync.id, runId: 1, isSeen: false }, [noted]),
   );

@@ -17,7 +17,7 @@ beforeAll(async () => {
   const people = Array.from({ length: COUNT }, (_, index) => ({
     key: personId(index),
     customerId: null,
-    checksum: Buffer.from([1]),
+    checksum: '01',
   }));
   await write(store.db, (tx) => upsertRecords(tx, ENTITY, { ...SYNC, isSeen: false }, people));
 });
