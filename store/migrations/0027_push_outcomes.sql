@@ -13,6 +13,3 @@ create table push_outcome_days (
 );
 
 create index push_outcome_days_by_app on push_outcome_days (entity_id, app_id, day);
-
--- Days that are still kept are counted again.
-update report_rollups set counted_until = 'epoch';

@@ -71,6 +71,8 @@ describe('a database of an older Millrace', () => {
     const after = await rowsOf(db);
     // New tables are empty, and new columns are the last ones.
     for (const [table, rows] of before) {
+      // The days whose attempts are kept are counted again.
+      if (table === 'report_rollups') rows[0] = rows[0]!.replace('12:00:00', '00:00:00');
       const kept = after.get(table)!.map((row, index) => row.slice(0, rows[index]!.length - 1));
       expect({ table, rows: kept }).toEqual({ table, rows: rows.map((row) => row.slice(0, -1)) });
     }
