@@ -42,8 +42,8 @@ export type StoredBatch = BatchRef & {
 };
 
 /**
- * Stores a batch, so that after a crash it is sent again, under the same name. `sent`: 0 if an earlier batch is still to
- * be sent. Returns null if another attempt has advanced the run, `erased` if a person has been erased since it was
+ * Stores a batch, so that after a crash it is sent again, under the same name. `sent`: 0 if an earlier batch is still
+ * to be sent. Returns null if another attempt has advanced the run, `erased` if a person has been erased since it was
  * mapped.
  */
 export async function storeBatch(

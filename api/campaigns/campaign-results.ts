@@ -1,4 +1,4 @@
-/** What became of a campaign's messages: numbers that add up, by code, day, variant and channel. */
+/** Results of a campaign's messages: numbers that add up, by code, day, variant and channel. */
 import { z } from 'zod';
 import { MAX_RESULT_DAYS, RESULT_GROUPS } from '../../domain/campaigns/campaign-results.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt.ts';

@@ -14,7 +14,7 @@ const parameters = z.record(z.string(), z.string());
 const code = z
   .enum(['MISSING_TEMPLATE_PARAMS', 'MESSAGE_TO_BIG'])
   .nullable()
-  .describe('Why nobody would get it; null: they would');
+  .describe('Why it would not be sent; null: it would');
 
 const Shown = z.object({
   platform: z.enum(PUSH_PLATFORMS),

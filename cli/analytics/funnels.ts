@@ -1,4 +1,4 @@
-/** The command `millrace funnels`: stored funnels, how many people take their steps, who they are, what they do after. */
+/** The command `millrace funnels`: stored funnels, how many people take their steps, and what they do after. */
 import type { Command } from 'commander';
 import { type BodyOf, type Client, type Funnel, type FunnelStats, stringify } from '../../api/client.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';

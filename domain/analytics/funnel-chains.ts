@@ -3,8 +3,8 @@
 export type ChainRules = { steps: number; maxMicros: number };
 
 /**
- * A person's completions of a step, in microseconds: the first, the start of its chain, the time from the step before in
- * that chain (its earliest event that no exclusion breaks), and the last.
+ * A person's completions of a step, in microseconds: the first, the start of its chain, the time from the step before
+ * in that chain (its earliest event that no exclusion breaks), and the last.
  */
 type Completion = { first: number; start: number; sincePrevious: number; last: number };
 

@@ -1,4 +1,4 @@
-/** What a funnel's people add up to: totals of each step, or the people of one step. */
+/** Sums of a funnel's people: totals of each step, or the people of one step. */
 
 import { DurationCounts } from './duration-counts.ts';
 import type { ChainRules, FunnelChains } from './funnel-chains.ts';

@@ -12,8 +12,8 @@ export function sampleError(counted: number): number {
 }
 
 /**
- * Returns half of the 95 % interval (Wilson's) of the share `part / whole`; `whole` are people who were looked at, of the
- * sample in a fast answer.
+ * Returns half of the 95 % interval (Wilson's) of the share `part / whole`; `whole` are people who were looked at, of
+ * the sample in a fast answer.
  */
 export function shareError(part: number, whole: number): number {
   const share = part / whole;

@@ -4,9 +4,9 @@ import { numberText } from '../json/exact-json.ts';
 
 /**
  * A placeholder (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*`. A name has 1 to 64 letters,
- * digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty. A name that begins with `sor:` is that
- * of a profile value: the identifier of a System of Records, a dot, and the key of an attribute, which may have any
- * characters but `|`.
+ * digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, or empty. A name that begins with `sor:` is
+ * that of a profile value: the identifier of a System of Records, a dot, and the key of an attribute, which may have
+ * any characters but `|`.
  */
 export type Placeholder = { name: string; hasDefault: boolean };
 

@@ -65,7 +65,7 @@ export type PreviewValue = { name: string; text: string; source: 'given' | 'prof
 
 export type PlatformSize = { platform: PushPlatform; bytes: number; maxBytes: number };
 
-/** A message, or why nobody would get it: values that are missing, or its size. */
+/** A message, or why it would not be sent: values that are missing, or its size. */
 export type Previewed<Content> = { message: Content | null; code: 'MISSING_TEMPLATE_PARAMS' | 'MESSAGE_TO_BIG' | null };
 
 export type MessagePreview = {
@@ -77,7 +77,7 @@ export type MessagePreview = {
 export type PreviewInput = {
   includes: { push: boolean; inapp: boolean };
   vars?: TemplateVars;
-  /** The profile values of a person. A name without a value and without a default is missing then, and has no sample. */
+  /** A person's profile values. A name without a value and without a default is missing then, and has no sample. */
   profile?: ReadonlyMap<string, string> | undefined;
 };
 

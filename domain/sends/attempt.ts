@@ -68,7 +68,7 @@ type AttemptOutcome = {
 /** Details of an attempt whose push token the provider has lost. */
 export const TOKEN_GONE = 'the provider no longer knows the push token';
 
-/** What a provider said of pushes, as days count them. */
+/** Outcomes of pushes by their providers, as days count them. */
 export const PUSH_DAY_OUTCOMES = {
   sent: 'the provider took the push',
   gone: TOKEN_GONE,

@@ -29,8 +29,8 @@ const NEITHER = { push: false, inapp: false };
 /**
  * Decides what a device gets. An SDK's identity data is a claim (law: a device is a witness): another user's device
  * gets nothing. If the app requires verified users, only a device that a signed token vouched for gets it. A campaign
- * to an audience also reaches devices without any login, but not with values of a profile (`hasProfileValues`) where the
- * app requires verified users. A classic one also reaches people who opted out of analytics.
+ * to an audience also reaches devices without any login, but not with values of a profile (`hasProfileValues`) where
+ * the app requires verified users. A classic one also reaches people who opted out of analytics.
  */
 export function decideDevice(
   device: TargetDevice,

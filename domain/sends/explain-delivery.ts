@@ -38,12 +38,12 @@ type ExplainedCampaign = {
 export type DeliveryFacts = {
   campaign: ExplainedCampaign;
   deviceCount: number;
-  /** The device has no user, to whom alone a transactional message goes. */
+  /** The device has no user; a transactional message goes to users alone. */
   lacksUser: boolean;
   /** Whether the filters find the person; null: it can't be said, for `reason`. `everybody`: there are no filters. */
   audience: { found: boolean | null; reason: string | null } | 'everybody' | 'of requests';
   isInControlGroup: boolean;
-  /** Of a dynamic campaign: what the person got of it, and its limits. */
+  /** Messages of a dynamic campaign that the person got, and its limits. */
   notified: { count: number; lastAt: Date | null; maximum: number | null; intervalHours: number | null } | null;
   /** Messages of the app within the period of its limit; null: it has none. */
   limit: { got: number; limit: number; periodSeconds: number } | null;

@@ -28,7 +28,7 @@ export type CampaignMessage = {
   variant: string | null;
   push: CompiledMessage<PushContent> | null;
   inapp: CompiledMessage<InappContent> | null;
-  /** Those in this message. */
+  /** Names of profile values in this message. */
   profileNames: readonly string[];
 };
 

@@ -134,7 +134,7 @@ const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, 
     schedule,
     Array.from(zones, ([zone, { devices }]) => ({ zone, devices: counted && devices })),
     { launchedAt: campaign.launchedAt ?? now, from: now },
-    // Of all sends, so that the last moment is known: a zone has one of a classic campaign.
+    // All sends, so that the last moment is known: a zone has one of a classic campaign.
     schedule.type === 'classic' ? Infinity : limit,
   );
   const times = timesOf(sends, counted && zones, {

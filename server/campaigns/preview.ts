@@ -149,7 +149,7 @@ const picture = route(api.viewPicture, async ({ query: { address }, caller: { en
     { entityId, withinMs: PICTURE_MS, log, secretSettings: {} },
     async ({ fetch, signal }) => readPicture(await fetch.request(address, { signal, headers: { accept: 'image/*' } })),
   );
-  // One refusal for all reasons, so that nobody finds out what is at an address.
+  // One refusal for all reasons: it must not say what is at an address.
   if (!fetched.ok || fetched.value === null) return refuseField('address', NO_PICTURE);
   const { bytes, type } = fetched.value;
   return new Reply(bytes, 200, { 'content-type': type, 'cache-control': 'private, max-age=300' });

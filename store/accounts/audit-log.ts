@@ -43,7 +43,7 @@ export async function insertAuditEntries(db: Queryable, entityId: number, entrie
   );
 }
 
-/** What the log says of a look that is followed: an entry covers an hour of it. */
+/** Subject of entries about somebody who follows live calls: each covers an hour. */
 const LIVE_CALLS = 'live_calls';
 /** First key of the advisory lock on new entries of this kind; the second is the entity's id. */
 const LIVE_CALLS_LOCK = 1_750_028;

@@ -96,7 +96,8 @@ function countedSql(
   const mayBeOfShard = shardCondition(shard, false); // the index of the sample has looked at its people
   const mayCount = mayBeOfShard === null ? 'true' : `coalesce(${mayBeOfShard(unjoined)}, true)`;
   // The names, which `kinds` has, too, tell the planner how many rows to expect.
-  const matched = `SELECT e.happened_at AS at, e.id, ${refinedMask(query, add)} AS mask, ${person} COLLATE "C" AS person, ${unjoined} IS NOT NULL AS is_known${property}
+  const matched = `SELECT e.happened_at AS at, e.id, ${refinedMask(query, add)} AS mask, ${person} COLLATE "C" AS person,
+      ${unjoined} IS NOT NULL AS is_known${property}
     FROM ${eventsOf(apps)} e
     JOIN kinds k ON k.app_id = e.app_id AND k.log_type = e.log_type AND k.name COLLATE "C" = e.name
     ${joins} ${device}

@@ -91,7 +91,8 @@ async function countNow(db: Queryable, entityId: number, appIds: number[]): Prom
   const rows = readRows<Omit<OfDevices, 'push'> & PushDevices & { appId: number }>(
     await db.query(
       `SELECT app_id, sum(uninstalled)::bigint AS uninstalled, sum(without_token)::bigint AS without_token,
-       sum(turned_off)::bigint AS turned_off, sum(devices - uninstalled - without_token - turned_off)::bigint AS reachable, sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
+       sum(turned_off)::bigint AS turned_off, sum(devices - uninstalled - without_token - turned_off)::bigint AS reachable,
+       sum(devices)::bigint AS downloads, sum(active)::bigint AS monthly_active,
        extract(epoch FROM date_trunc('day', max(first_seen_at), 'UTC'))::bigint AS downloads_last_report_day,
        (array_agg(sdk_version ORDER BY last_seen_at DESC, sdk_version) FILTER (WHERE sdk_version IS NOT NULL))[1] AS last_sdk_version
      FROM (

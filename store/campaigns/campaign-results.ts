@@ -2,7 +2,10 @@ import type { CountedCode } from '../../domain/campaigns/campaign-results.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Messages of a code: of a day, of a variant (`''`: none), or of both null of the whole period, by `details` (`''`: none). */
+/**
+ * Messages of a code: of a day, of a variant (`''`: none), or of both null of the whole period, by `details` (`''`:
+ * none).
+ */
 export type ResultRow = CountedCode & { day: string | null; variant: string | null; details: string | null };
 
 /** Counts a campaign's messages by code, as of one moment, which is why all sums agree. Uses the primary key. */

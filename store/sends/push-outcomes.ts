@@ -1,4 +1,4 @@
-/** What providers said of an app's pushes by day, and the pushes that wait for them. */
+/** Providers' outcomes of an app's pushes by day, and the pushes that wait for them. */
 
 import { type PushDayOutcome, TOKEN_GONE, type WaitReason, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';

@@ -186,7 +186,7 @@ export async function takeMessages(
   );
 }
 
-/** Lists the requests with messages of a campaign that were made before one, newest first, by send_campaigns_by_campaign. */
+/** Lists requests with messages of a campaign made before one, newest first. Uses send_campaigns_by_campaign. */
 export async function listSendsOfCampaign(
   db: Queryable,
   entityId: number,

@@ -13,7 +13,7 @@ export type KnownRecord = {
   isDeleted: boolean;
 };
 
-/** `checksum` in hexadecimal; null: it could not be written; `sourceKey`: the source's own key, if it reports deletions. */
+/** `checksum`: in hexadecimal; null: not written. `sourceKey`: the source's own, if it reports deletions. */
 export type HandledRecord = {
   key: string;
   customerId: string | null;

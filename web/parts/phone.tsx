@@ -4,7 +4,7 @@ import { type CutAt, cutAtOf, shownText } from '../../domain/campaigns/preview.t
 import type { PushPlatform } from '../../domain/sends/push.ts';
 import { Icon } from './icon.tsx';
 
-/** A rendered message; null: it has none yet, or nobody would get it. */
+/** A rendered message; null: it has none yet, or it would not be sent. */
 export type PhoneMessage =
   | { channel: 'push'; message: PushContent | null; cutAt?: CutAt | undefined }
   | { channel: 'inapp'; message: InappContent | null; cutAt?: undefined };
