@@ -97,7 +97,6 @@ export const EventMember = z
     other_values: z.int().describe('Number of other values: rarer ones, and those of fewer than three people'),
   })
   .meta({ id: 'EventMember' });
-export type EventMember = z.output<typeof EventMember>;
 
 export const listEventValues = operation({
   ...SHARED,

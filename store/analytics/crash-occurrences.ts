@@ -16,7 +16,7 @@ export async function findCrash(db: Queryable, entityId: number, identifier: str
   );
 }
 
-export type CrashRecord = Row<'crashes', 'title' | 'firstSeenAt' | 'lastSeenAt' | 'occurrences'> & { app: string };
+type CrashRecord = Row<'crashes', 'title' | 'firstSeenAt' | 'lastSeenAt' | 'occurrences'> & { app: string };
 
 export async function findCrashRecord(db: Queryable, entityId: number, { id }: Crash): Promise<CrashRecord | null> {
   return readRow<CrashRecord>(
@@ -59,11 +59,11 @@ export async function* listCrashOccurrences(
 const [MAX_LOOKED_AT, MAX_VALUES] = [10_000, 50];
 
 const MEMBERS = ['app_version', 'os_version', 'device_model'] as const;
-export type CrashMember = (typeof MEMBERS)[number];
+type CrashMember = (typeof MEMBERS)[number];
 
 type Share = { value: string | null; errors: number; devices: number };
 
-export type CrashFigures = {
+type CrashFigures = {
   days: { date: string; errors: number }[];
   lookedAt: number;
   devices: number;

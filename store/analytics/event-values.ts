@@ -6,13 +6,13 @@ import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { personOfRows } from './usage.ts';
 
 /** Maximum number of an app's events that are looked through, and of those with the name that are read. */
-export type EventBounds = { searched: number; read: number };
+type EventBounds = { searched: number; read: number };
 const BOUNDS: EventBounds = { searched: 1_000_000, read: 10_000 };
 /** A value or member that fewer people sent may be about one of them. */
 const LEAST_PEOPLE = 3;
 const [MAX_MEMBERS, MAX_VALUES, MAX_VALUE_CHARS] = [100, 20, 256];
 
-export type EventMember = {
+type EventMember = {
   key: string;
   events: number;
   values: { value: string; events: number }[];

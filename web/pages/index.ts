@@ -2,6 +2,7 @@
 import { accountPages } from './accounts/index.ts';
 import { attributePages } from './attributes/index.ts';
 import { homePages } from './core/index.ts';
+import { explorerPages } from './explorer/index.ts';
 import { exportPages } from './exports/index.ts';
 import { feedPages } from './feed/index.ts';
 import { privacyPages } from './gdpr/index.ts';
@@ -17,6 +18,7 @@ export const PAGES: readonly Page[] = [
   ...syncPages,
   ...attributePages,
   ...peoplePages,
+  ...explorerPages,
   ...exportPages,
   ...privacyPages,
   ...accountPages,

@@ -1,10 +1,13 @@
 /** A table of records; below 720 pixels each row is a card. */
 import type { ReactNode } from 'react';
 import type { Refusal } from '../session/api.ts';
+import { Icon } from './icon.tsx';
 import { Skeleton, Unread } from './panel.tsx';
 import { Refused } from './refusal.tsx';
 
-export type Column<T> = { title: string; isNumber?: boolean; cell: (row: T) => ReactNode };
+/** What a press on a heading does, and whether the rows are in its order. */
+type Sort = { isOn: boolean; direction: 'ascending' | 'descending'; onPress: () => void };
+export type Column<T> = { title: string; isNumber?: boolean; sort?: Sort; cell: (row: T) => ReactNode };
 
 type More = {
   error: Refusal | null;
@@ -45,9 +48,21 @@ export function DataTable<T>({
             <caption className="sr">{caption}</caption>
             <thead>
               <tr>
-                {columns.map(({ title, isNumber }) => (
-                  <th key={title} scope="col" className={isNumber ? 'num' : undefined}>
-                    {title}
+                {columns.map(({ title, isNumber, sort }) => (
+                  <th
+                    key={title}
+                    scope="col"
+                    className={isNumber ? 'num' : undefined}
+                    aria-sort={sort?.isOn ? sort.direction : undefined}
+                  >
+                    {sort ? (
+                      <button type="button" className="sort" onClick={sort.onPress}>
+                        {title}
+                        {sort.isOn && <Icon name={sort.direction === 'ascending' ? 'up' : 'down'} />}
+                      </button>
+                    ) : (
+                      title
+                    )}
                   </th>
                 ))}
               </tr>
