@@ -48,8 +48,9 @@ function Viewed({ found }: { found: ViewedCrash }) {
       <Panel title={found.title || found.identifier}>
         <div className="body">
           <p className="second">
-            {countText(found.occurrences)} errors since <When at={found.first_seen_at} />, the last{' '}
-            <When at={found.last_seen_at} />. {countText(errors)} in these days
+            {countText(found.occurrences)} {found.occurrences === 1 ? 'error' : 'errors'} since{' '}
+            <When at={found.first_seen_at} />, the last <When at={found.last_seen_at} />. {countText(errors)} in these
+            days
             {looked > 0 && `, on ${countText(devices)} ${devices === 1 ? 'device' : 'devices'}`}
             {looked < errors && ` of the newest ${countText(looked)} errors`}.
           </p>
@@ -58,7 +59,11 @@ function Viewed({ found }: { found: ViewedCrash }) {
       </Panel>
       {looked > 0 &&
         Object.entries(SHARES).map(([name, title]) => (
-          <Panel key={name} title={title} footer={`Of the newest ${countText(looked)} errors of these days.`}>
+          <Panel
+            key={name}
+            title={title}
+            footer={looked < errors ? `Of the newest ${countText(looked)} errors of these days.` : undefined}
+          >
             <Shares title={title} rows={found[name as keyof typeof SHARES]} />
           </Panel>
         ))}

@@ -108,7 +108,7 @@ function Measured({ measure, found: { current, previous } }: { measure: Measure;
       />
       {measure === 'people' && current.people !== undefined && (
         <p className="second">
-          {countText(current.people)} people in these days, each counted once
+          {countText(current.people)} {current.people === 1 ? 'person' : 'people'} in these days, each counted once
           {previous?.people !== undefined && `; ${countText(previous.people)} in the period before`}.
         </p>
       )}
