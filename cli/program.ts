@@ -22,6 +22,7 @@ const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] =
   { names: ['people'], load: async () => (await import('./analytics/people.ts')).addPeopleCommand },
   { names: ['usage'], load: async () => (await import('./analytics/usage.ts')).addUsageCommand },
   { names: ['funnels'], load: async () => (await import('./analytics/funnels.ts')).addFunnelsCommand },
+  { names: ['segments'], load: async () => (await import('./analytics/segments.ts')).addSegmentsCommand },
   { names: ['apps'], load: async () => (await import('./apps/apps.ts')).addAppsCommand },
   { names: ['push'], load: async () => (await import('./sends/push.ts')).addPushCommand },
   { names: ['sends'], load: async () => (await import('./sends/sends.ts')).addSendsCommand },

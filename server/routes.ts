@@ -15,6 +15,7 @@ import { funnelRoutes } from './analytics/funnels.ts';
 import { explainSegment } from './analytics/explain-segment.ts';
 import { peopleRoutes } from './analytics/people.ts';
 import { personTimelineRoutes } from './analytics/person-timeline.ts';
+import { segmentPeopleRoutes } from './analytics/segment-people.ts';
 import { segmentRoutes } from './analytics/segments.ts';
 import { usageListRoutes } from './analytics/usage-lists.ts';
 import { apiKeyRoutes } from './apps/api-keys.ts';
@@ -122,6 +123,7 @@ export const routes: readonly Route[] = [
   ...funnelRoutes,
   ...funnelStatsRoutes,
   ...segmentRoutes,
+  ...segmentPeopleRoutes,
   ...eventAnalyticsRoutes,
   ...crashRoutes,
   ...campaignRoutes,

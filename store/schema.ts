@@ -320,6 +320,13 @@ export type Tables = {
     entityId: number; id: number; syncRunId: number | null; exportRunId: number | null; connectionId: number;
     mailState: string | null; mailTries: number; mailReason: string | null; mailDueAt: Date | null;
   };
+  segment_changes: {
+    entityId: number; segmentId: number; id: number; changedAt: Date; person: string; hasJoined: boolean;
+  };
+  segment_days: {
+    entityId: number; segmentId: number; day: string; people: number | null; peopleJoined: number; peopleLeft: number;
+    changesListed: number;
+  };
   segment_members: { entityId: number; segmentId: number; person: string; };
   segment_uses: { entityId: number; segmentId: number; usedSegmentId: number; };
   segments: {
@@ -327,7 +334,7 @@ export type Tables = {
     filters: unknown; createdBy: number | null; createdAt: Date; updatedAt: Date; lastUsedAt: Date | null;
     refreshWantedAt: Date; refreshBegunAt: Date | null; generation: number; snapshotAt: Date | null;
     failure: string | null; peopleCount: number; peopleTotal: number; peoplePush: number; reachCount: number;
-    reachOptin: number; reachToken: number; reachTotal: number;
+    reachOptin: number; reachToken: number; reachTotal: number; revision: number;
   };
   send_campaigns: { entityId: number; sendId: number; ordinal: number; campaignId: number; };
   send_messages: {

@@ -2,6 +2,7 @@
 
 import { Context } from '@temporalio/activity';
 import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
+import { insertChanges, updatePeopleOfDay } from '../../store/analytics/segment-changes.ts';
 import {
   deleteMembers,
   insertMembers,
@@ -19,7 +20,8 @@ import {
   REFRESH_TIMEOUT_MS,
 } from '../../store/analytics/segment-refresh.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { type SegmentQuery, countMembers } from '../../store/analytics/segment-sql.ts';
+import { countMembers } from '../../store/analytics/segment-counts.ts';
+import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { findSegment, type Segment } from '../../store/analytics/segments.ts';
 import { isQueryCanceled, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
@@ -63,7 +65,10 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
     }
     const counts = await countMembers(deps.db, entityId, segment, REFRESH_TIMEOUT_MS);
     deps.boundary('segments: counted');
-    await whileOurs(deps, entityId, claim, (tx) => endRefresh(tx, entityId, claim, counts, now));
+    await whileOurs(deps, entityId, claim, async (tx) => {
+      await endRefresh(tx, entityId, claim, counts, now);
+      await updatePeopleOfDay(tx, entityId, { segmentId: claim.id, at: now }, counts.peopleCount);
+    });
   } catch (error) {
     if (error instanceof RefreshOver) return;
     if (isQueryCanceled(error)) return failRefresh(deps.db, entityId, claim, TOO_LONG);
@@ -115,9 +120,10 @@ async function replaceAllMembers(
   deps: Dependencies,
   entityId: number,
   claim: RefreshClaim,
-  { appId, filters }: Segment,
+  segment: Segment,
   now: Date,
 ): Promise<string | null> {
+  const { appId, filters, snapshotAt } = segment;
   const {
     errors: [error],
     query,
@@ -128,7 +134,8 @@ async function replaceAllMembers(
   if (failure !== null) return failure;
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) return `The segment "${waited.name}", which its filters name, has no members yet`;
-  await replacePortions(deps, entityId, claim, query!);
+  // The first people of new filters did not join: they are no change.
+  await replacePortions(deps, entityId, claim, { query: query!, at: snapshotAt === null ? null : now });
   return null;
 }
 
@@ -137,14 +144,15 @@ async function replacePortions(
   deps: Dependencies,
   entityId: number,
   claim: RefreshClaim,
-  query: SegmentQuery,
+  { query, at }: { query: SegmentQuery; at: Date | null },
 ): Promise<void> {
   const replace = async (people: readonly string[], after: string | null, upTo: string | null) => {
     deps.draining.throwIfAborted();
     await whileOurs(deps, entityId, claim, async (tx) => {
       const erased = await listErasedPeople(tx, deps.secrets, entityId, people);
       const living = erased.size === 0 ? people : people.filter((person) => !erased.has(person));
-      await replaceMembers(tx, entityId, claim.id, living, { after, upTo });
+      const changes = await replaceMembers(tx, entityId, claim.id, living, { after, upTo });
+      if (at !== null) await insertChanges(tx, deps.secrets, entityId, { segmentId: claim.id, at }, changes);
       deps.boundary('segments: before a portion commits');
     });
     deps.boundary('segments: after a portion committed');

@@ -252,7 +252,15 @@ const ShownBlockSchema = z
 
 const met = z.boolean().describe('True: the person meets it now');
 
-const MetFilterSchema = ShownFilterSchema.extend({ met }).meta({ id: 'MetSegmentFilter' });
+const found = z
+  .string()
+  .nullable()
+  .describe(
+    'What the person has there: values, a number of events, names of segments; null: nothing, for funnels and campaigns, or ' +
+      'without the right to it (sor_manage for attributes, usage_analytics_view for devices and events)',
+  );
+
+const MetFilterSchema = ShownFilterSchema.extend({ met, found }).meta({ id: 'MetSegmentFilter' });
 
 export const MetBlockSchema: z.ZodType<MetBlock> = z
   .object({

@@ -36,6 +36,7 @@ countPersonDays POST /api/people/days token audited=true idempotencyKey=ignored
     attribute:sor_manage,
     session:usage_analytics_view,
     event:usage_analytics_view
+countSegmentDays GET /api/segments/:identifier/days token rights=segments_view
 createApiKey POST /api/apps/:app_identifier/api_keys token rights=api_keys_manage audited=true
 createApp POST /api/apps token rights=apps_manage audited=true
   rightsByField=gdpr_emails:gdpr_data_manage,
@@ -176,7 +177,9 @@ listPushCertificates GET /api/apps/:app_identifier/push_certificates token right
 listReceiptsOfPerson GET /api/gdpr/receipts token rights=gdpr_data_manage audited=true
 listRecipients GET /api/apps/:app_identifier/data_wallet/recipients token rights=gdpr_data_manage
 listRefusedCalls GET /api/apps/:app_identifier/refused_calls token rights=usage_analytics_view audited=true
+listSegmentChanges GET /api/segments/:identifier/changes token rights=segments_view,usage_analytics_view audited=true
 listSegmentDevices GET /api/segments/:segment_identifier/devices token rights=usage_analytics_view audited=true
+listSegmentPeople GET /api/segments/:identifier/people token rights=segments_view,usage_analytics_view audited=true
 listSegments GET /api/segments token rights=segments_view
 listSendDecisions GET /api/transac/:request_id/decisions token rights=campaign_view audited=true
 listServiceTokens GET /api/service_tokens token role=person

@@ -193,7 +193,8 @@ function messageRow(message: MessageOfPerson): string[] {
   ];
 }
 
-async function explainSegment(
+/** Prints each filter of a segment, with whether the person meets it and what was found. */
+export async function explainSegment(
   { client, console, terminal, setResult }: CommandContext,
   id: string,
   segment: string,
@@ -204,7 +205,7 @@ async function explainSegment(
   const { name, member, as_of: asOf, found, reason, blocks } = explained;
   console.log(recordTable({ segment: name, member, as_of: asOf, found_now: found, reason }, terminal.width));
   const rows = (blocks ?? []).flatMap((block, index) => filterRows(block, String(index + 1)));
-  if (rows.length > 0) console.log(`\n${table(['block', 'met', 'filter'], rows, terminal.width)}`);
+  if (rows.length > 0) console.log(`\n${table(['block', 'met', 'found', 'filter'], rows, terminal.width)}`);
   return 0;
 }
 
@@ -213,7 +214,7 @@ function filterRows({ filters }: MetBlock, at: string): string[][] {
   return filters.flatMap((element, index) =>
     'filters' in element
       ? filterRows(element, `${at}.${index + 1}`)
-      : [[at, element.met ? 'yes' : 'no', `${element.value}: ${sayValue(element.options[0])}`]],
+      : [[at, element.met ? 'yes' : 'no', element.found ?? '', `${element.value}: ${sayValue(element.options[0])}`]],
   );
 }
 

@@ -58,7 +58,7 @@ export function isBound(operator: string): boolean {
   return ORDERED.includes(operator) || DATED.includes(operator);
 }
 
-function operatorsOf(type: ComparedType): string[] {
+export function operatorsOf(type: ComparedType): string[] {
   return ['is_set', 'is_not_set', ...OPERATORS[type]];
 }
 
@@ -66,6 +66,11 @@ export const MAX_VALUES = 100;
 const MAX_DAYS = 36_500;
 
 const SEVERAL: readonly ComparisonOperator[] = ['is', 'contains', 'starts_with', 'contains_any', 'contains_all'];
+
+/** Returns how many values an operator of a filter takes. */
+export function valuesTaken(operator: string): { min: number; max: number } {
+  return valueCount(NEGATIONS[operator] ?? (operator as ComparisonOperator));
+}
 
 /** Returns how many values an operator takes. */
 function valueCount(operator: ComparisonOperator): { min: number; max: number } {

@@ -77,7 +77,7 @@ export type MessageOutcome = (typeof MESSAGE_OUTCOMES)[number];
 /** The last days in UTC, today included; or the days from one to another, both included. */
 export type FilterPeriod = { last_days: number } | { from: string; till: string };
 
-const MAX_DEPTH = 5;
+export const MAX_DEPTH = 5;
 export const MAX_FILTERS = 50;
 export const TOO_MANY_FILTERS = `may have at most ${MAX_FILTERS} filters`;
 /** Maximum number of filters and non-empty blocks around them. */
@@ -134,15 +134,22 @@ export type ShownFilter = { value: FilterKind; options: [Omit<SegmentFilter, 'fi
 export type ShownBlock = { operator: BlockOperator; filters: (ShownFilter | ShownBlock)[] };
 
 /** A shown filter or block, and whether one person meets it. */
-export type MetFilter = ShownFilter & { met: boolean };
+export type MetFilter = ShownFilter & { met: boolean; found: string | null };
 export type MetBlock = { operator: BlockOperator; met: boolean; filters: (MetFilter | MetBlock)[] };
 
-/** Shows blocks with what a person meets of them: `met` has each filter in the order of `eachFilter`. */
-export function showMet({ blocks }: SegmentFilters, met: readonly boolean[]): MetBlock[] {
+/** Shows blocks with what a person meets of them: `met` and `found` have each filter in the order of `eachFilter`. */
+export function showMet(
+  { blocks }: SegmentFilters,
+  met: readonly boolean[],
+  found: readonly (string | null)[] = [],
+): MetBlock[] {
   const each = met.values();
+  const values = found.values();
   const show = ({ operator, filters }: FilterBlock): MetBlock => {
     const shown = filters.map((element) =>
-      isBlock(element) ? show(element) : { ...showFilter(element), met: each.next().value === true },
+      isBlock(element)
+        ? show(element)
+        : { ...showFilter(element), met: each.next().value === true, found: values.next().value ?? null },
     );
     const isMet = operator === 'and' ? shown.every((element) => element.met) : shown.some((element) => element.met);
     return { operator, met: isMet, filters: shown };

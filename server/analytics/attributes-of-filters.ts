@@ -2,7 +2,11 @@
 
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { listNamedAttributes, listSensitiveSegments } from '../../store/analytics/named-attributes.ts';
+import {
+  listAttributesOfUsers,
+  listNamedAttributes,
+  listSensitiveSegments,
+} from '../../store/analytics/named-attributes.ts';
 import { findNamedAttributes } from '../../store/attributes/profile-texts.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
@@ -35,4 +39,19 @@ export async function attributesOfFilters(
 /** Lists segments whose people and counts would reveal values that the caller may not read. */
 export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
   return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);
+}
+
+/** Refuses to change people of a segment in sensitive comparisons without the right: its counts would reveal values. */
+export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
+  if (caller.rights.has('sor_manage')) return;
+  const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(
+    ({ isSensitive }) => isSensitive,
+  );
+  if (sensitive) {
+    refuse(
+      403,
+      'forbidden',
+      `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`,
+    );
+  }
 }

@@ -1,13 +1,14 @@
-/** The routes of segments: create, change, list, preview, delete, and the people of static ones. */
+/** The routes of segments: create, change, list, preview, delete. */
 
 import * as api from '../../api/analytics/segments.ts';
-import { type SegmentFilters, showFilters } from '../../domain/analytics/segment-filters.ts';
-import { customerIdError, type CustomerType } from '../../domain/attributes/customer-id.ts';
+import { SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
+import { sampleError } from '../../domain/analytics/sample-error.ts';
+import { eachFilter, type SegmentFilters, showFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
-import { listAttributesOfUsers } from '../../store/analytics/named-attributes.ts';
+import { listFilterUsers } from '../../store/analytics/filter-users.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-sql.ts';
-import { deleteMembers, insertMembers, listErasedPeople, listPeopleOf } from '../../store/analytics/segment-members.ts';
+import { hasFewPeople } from '../../store/analytics/sample.ts';
+import { countFiltered, type FilteredCounts, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
 import {
   deleteSegment,
   findCircle,
@@ -23,15 +24,15 @@ import {
   wantRefresh,
 } from '../../store/analytics/segments.ts';
 import { setLabels } from '../../store/apps/labels.ts';
-import { type Queryable, type Tx, write } from '../../store/core/database.ts';
-import type { Secrets } from '../../store/core/secrets.ts';
+import { isQueryCanceled, type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
+import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
-import { attributesOfFilters, listHiddenSegments } from './attributes-of-filters.ts';
+import { attributesOfFilters, listHiddenSegments, refuseSensitiveUsers } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './usage-filters.ts';
@@ -46,8 +47,10 @@ const listAll = route(api.listSegments, async ({ query: { app }, ...who }, { db,
 const UNKNOWN_APP = "Couldn't find App";
 
 const view = route(api.viewSegment, async ({ params: { identifier }, caller }, { db }) => {
+  const { entityId } = caller;
   const show = await showTo(db, caller);
-  return show((await findSegment(db, caller.entityId, identifier)) ?? refuseUnknownSegment());
+  const segment = (await findSegment(db, entityId, identifier)) ?? refuseUnknownSegment();
+  return { ...show(segment), used_by: await listFilterUsers(db, entityId, [identifier], api.MAX_USERS) };
 });
 
 const create = route(api.createSegment, async ({ body, keepReply, log, ...who }, deps) => {
@@ -85,6 +88,7 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     async (tx) => {
       await lockSegments(tx, entityId);
       const segment = (await findSegment(tx, entityId, identifier, { isLocked: true })) ?? refuseUnknownSegment();
+      refuseOlderRevision('segment', segment, body.revision);
       const filters = filtersOf(body.filters, segment.filters === null);
       if (filters) await changeFilters(tx, who.caller, segment, filters);
       const { name = segment.name, description = segment.description } = body;
@@ -119,20 +123,53 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
   }),
 );
 
-const preview = route(api.previewSegment, async ({ body: { app, filters }, hungUp, ...who }, { db, heavyReads }) => {
-  const { entityId } = who.caller;
-  const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
-  const { query, segments, failure } = await resolveOrRefuse(db, entityId, appId, filters);
-  if (failure !== null) refuse(409, 'failed', failure);
-  const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
-  if (waited) refuseComputing(waited.identifier);
-  const details = await attributesOfFilters(db, who.caller, filters);
-  if (details.attributes !== undefined)
-    await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
-  return showCounts(
-    await heavyReads.within(entityId, hungUp(), (signal) => countFiltered(db, entityId, query, HEAVY_READ_MS, signal)),
-  );
-});
+const preview = route(
+  api.previewSegment,
+  async ({ body: { app, filters, fast, left }, hungUp, ...who }, { db, heavyReads }) => {
+    const { entityId } = who.caller;
+    const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
+    const { query, segments, failure } = await resolveOrRefuse(db, entityId, appId, filters);
+    if (failure !== null) refuse(409, 'failed', failure);
+    const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
+    if (waited) refuseComputing(waited.identifier);
+    const details = await attributesOfFilters(db, who.caller, filters);
+    if (details.attributes !== undefined)
+      await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
+    const ofSample = fast && !(await hasFewPeople(db, entityId, [appId]));
+    const timeoutMs = fast ? api.FAST_PREVIEW_MS : HEAVY_READ_MS;
+    const count = async (signal: AbortSignal) => {
+      const begun = performance.now();
+      const bounds = { timeoutMs, signal, hasLeft: left };
+      const counts = await countFiltered(db, entityId, { ...query, ofSample }, bounds).catch((error: unknown) => {
+        if (fast && isQueryCanceled(error) && !signal.aborted) refuseSlow();
+        throw error;
+      });
+      return { ...showPreview(counts, filters, ofSample), took_ms: Math.round(performance.now() - begun) };
+    };
+    return heavyReads.within(entityId, hungUp(), count, fast ? 'fast' : 'exact');
+  },
+);
+
+function refuseSlow(): never {
+  const seconds = api.FAST_PREVIEW_MS / 1_000;
+  return refuse(503, 'too_long', `A fast count would take longer than ${seconds} seconds: count exactly, without fast`);
+}
+
+function showPreview({ left, ...counts }: FilteredCounts, filters: SegmentFilters, ofSample: boolean) {
+  const times = ofSample ? SAMPLED_ONE_IN : 1;
+  const margin = (people: number) => (ofSample ? sampleError(people) : null);
+  const whole = Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count * times]));
+  return {
+    ...showCounts(whole as SegmentCounts),
+    sample: ofSample ? { one_in: times, margin: sampleError(counts.peopleCount) } : null,
+    left:
+      left &&
+      Array.from(eachFilter(filters), ({ path }, index) => {
+        const people = left[index]!;
+        return { element: path, people: people * times, margin: margin(people) };
+      }),
+  };
+}
 
 function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): SegmentFilters | null {
   if (!isStatic || given === undefined) return given ?? null;
@@ -171,7 +208,7 @@ async function resolveOrRefuse(db: Queryable, entityId: number, appId: number, f
   return { query: query!, segments, failure };
 }
 
-function refuseUnknownSegment(): never {
+export function refuseUnknownSegment(): never {
   return refuse(404, 'not_found', "Couldn't find Segment");
 }
 
@@ -209,6 +246,7 @@ function showSegment(segment: Segment, isHidden: boolean): api.Segment {
     failure,
     static: filters === null,
     last_used_at: segment.lastUsedAt?.toISOString() ?? null,
+    revision: segment.revision,
     created_at: segment.createdAt.toISOString(),
     updated_at: segment.updatedAt.toISOString(),
   };
@@ -242,95 +280,4 @@ function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }
 
-const addPeople = route(
-  api.addSegmentPeople,
-  async ({ params: { identifier }, body, keepReply, log, ...who }, deps) => {
-    const { entityId } = who.caller;
-    const result = await write(deps.db, async (tx) => {
-      const segment = await lockStatic(tx, who.caller, identifier);
-      const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
-      const added = await insertMembers(tx, entityId, segment.id, people);
-      await wantRefresh(tx, entityId, segment.id);
-      await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details: { added } });
-      return keepReply(tx, { added, already_there: people.length - added, refused });
-    });
-    await refreshSegmentsSoon(deps, log, entityId);
-    return result;
-  },
-);
-
-const removePeople = route(api.removeSegmentPeople, async ({ params: { identifier }, body, log, ...who }, deps) => {
-  const { entityId } = who.caller;
-  const result = await write(deps.db, async (tx) => {
-    const segment = await lockStatic(tx, who.caller, identifier);
-    const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
-    // A device added before the app saw its user may still be a member itself.
-    const devices = body.customer_id_type === 'device_id' ? body.ids.map((device) => `d${device}`) : [];
-    const removed = Math.min(
-      people.length,
-      await deleteMembers(tx, entityId, segment.id, [...new Set([...people, ...devices])]),
-    );
-    await wantRefresh(tx, entityId, segment.id);
-    await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details: { removed } });
-    return { removed, not_there: people.length - removed, refused };
-  });
-  await refreshSegmentsSoon(deps, log, entityId);
-  return result;
-});
-
-async function lockStatic(tx: Tx, caller: Caller, identifier: string): Promise<Segment> {
-  const segment = (await findSegment(tx, caller.entityId, identifier, { isLocked: true })) ?? refuseUnknownSegment();
-  if (segment.filters !== null)
-    refuse(409, 'not_static', 'The segment has filters: only a static segment takes people');
-  await refuseSensitiveUsers(tx, caller, segment.id);
-  return segment;
-}
-
-type Refused = { index: number; code: 'INVALID_CUSTOMER_ID'; message: string };
-type Given = { ids: string[]; customer_id_type: CustomerType };
-
-/** Returns each person of these ids once, in order of the members' key, without invalid ids and erased people. */
-async function readPeople(
-  tx: Tx,
-  secrets: Secrets,
-  entityId: number,
-  appId: number,
-  { ids, customer_id_type: type }: Given,
-): Promise<{ people: string[]; refused: Refused[] }> {
-  const refused: Refused[] = [];
-  const sound: { id: string; index: number }[] = [];
-  for (const [index, id] of ids.entries()) {
-    const message = customerIdError(id);
-    if (message === undefined) sound.push({ id, index });
-    else refused.push({ index, code: 'INVALID_CUSTOMER_ID', message });
-  }
-  const given = sound.map(({ id }) => id);
-  const people = await listPeopleOf(tx, entityId, appId, type, given);
-  // A device may belong to an erased person, or be erased itself.
-  const own = type === 'device_id' ? given.map((id) => `d${id}`) : people;
-  const erased = await listErasedPeople(tx, secrets, entityId, [...people, ...own]);
-  const living: string[] = [];
-  for (const [nth, { index }] of sound.entries()) {
-    if (erased.has(people[nth]!) || erased.has(own[nth]!))
-      refused.push({ index, code: 'INVALID_CUSTOMER_ID', message: 'erased' });
-    else living.push(people[nth]!);
-  }
-  return { people: [...new Set(living)].sort(), refused: refused.toSorted((one, other) => one.index - other.index) };
-}
-
-export const segmentRoutes: Route[] = [listAll, view, create, update, remove, preview, addPeople, removePeople];
-
-/** Refuses to change people of a segment in sensitive comparisons without the right: its counts would reveal values. */
-async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
-  if (caller.rights.has('sor_manage')) return;
-  const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(
-    ({ isSensitive }) => isSensitive,
-  );
-  if (sensitive) {
-    refuse(
-      403,
-      'forbidden',
-      `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`,
-    );
-  }
-}
+export const segmentRoutes: Route[] = [listAll, view, create, update, remove, preview];

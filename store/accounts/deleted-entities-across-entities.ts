@@ -2,7 +2,15 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 
 /** Tables without a foreign key to their entity: they get many rows a second, or hold millions. */
-const UNTIED = ['attempts', 'send_messages', 'segment_members', 'event_messages', 'ingested_batches', 'refused_calls'];
+const UNTIED = [
+  'attempts',
+  'send_messages',
+  'segment_members',
+  'segment_changes',
+  'event_messages',
+  'ingested_batches',
+  'refused_calls',
+];
 const BATCH = 5_000;
 
 /** Deletes rows of deleted entities from these tables, in batches while there is time. The next call continues. */

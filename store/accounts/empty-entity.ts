@@ -48,6 +48,8 @@ const OF_EMPTY_ENTITIES = [
   'segments',
   'segment_uses',
   'segment_members',
+  'segment_days',
+  'segment_changes',
   'send_messages',
   'attempts',
   'event_messages',

@@ -6,6 +6,10 @@ import type { Queryable } from '../core/database.ts';
 /** Returns the condition for a person, a text as `personSql` has it, to be in the sample. */
 export const isSampled = (person: string): string => `hashtextextended(${person}, 1) % ${SAMPLED_ONE_IN} = 0`;
 
+/** As `devices_sampled` has it: a device without a last user may still be an only user's. */
+export const deviceIsSampled = (d: string): string =>
+  isSampled(`coalesce('u' || ${d}.last_user_id, 'd' || ${d}.device_id)`);
+
 /** As the predicates of the indexes have them: Postgres takes an index only for the same expression. */
 const EVENT_IS_SAMPLED = isSampled(`coalesce('u' || user_id, 'd' || device_id)`);
 const USER_IS_SAMPLED = isSampled(`'u' || user_id`);

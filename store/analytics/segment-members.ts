@@ -1,5 +1,6 @@
 /** Members of segments: adds, removes and replaces them. */
 
+import { MAX_LISTED_CHANGES } from '../../domain/analytics/segment-changes.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -26,7 +27,7 @@ export async function listPeopleOf(
   return rows.map(({ person }) => person);
 }
 
-function customerOf(person: string): Person {
+export function customerOf(person: string): Person {
   return { customerType: person.startsWith('u') ? 'user_id' : 'device_id', customerId: person.slice(1) };
 }
 
@@ -59,6 +60,18 @@ export async function listMovedMembers(
   return rows;
 }
 
+/** People that a segment lost and won, without members that only changed from a device to its user. */
+export type MemberChanges = { joined: string[]; left: string[]; joinedCount: number; leftCount: number };
+
+/** Returns the changes' numbers, and at most MAX_LISTED_CHANGES people of each kind. */
+const CHANGES = `SELECT
+  ARRAY(SELECT person FROM come ORDER BY person LIMIT ${MAX_LISTED_CHANGES}) AS joined,
+  ARRAY(SELECT person FROM gone ORDER BY person LIMIT ${MAX_LISTED_CHANGES}) AS left,
+  (SELECT count(*) FROM come) AS "joinedCount", (SELECT count(*) FROM gone) AS "leftCount"`;
+const COME = `come AS (INSERT INTO segment_members (entity_id, segment_id, person)
+  SELECT $1, $2, unnest($3::text[]) ON CONFLICT DO NOTHING RETURNING person)`;
+const NONE = 'SELECT NULL::text AS person WHERE false';
+
 /** Makes these people the members between two members (null: from the first, to the last). */
 export async function replaceMembers(
   tx: Queryable,
@@ -66,14 +79,15 @@ export async function replaceMembers(
   id: number,
   people: readonly string[],
   { after, upTo }: { after: string | null; upTo: string | null },
-): Promise<void> {
-  await tx.query(
-    `DELETE FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = $2
+): Promise<MemberChanges> {
+  const { rows } = await tx.query<MemberChanges>(
+    `WITH gone AS (DELETE FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = $2
        AND ($4::text IS NULL OR m.person > $4 COLLATE "C") AND ($5::text IS NULL OR m.person <= $5 COLLATE "C")
-       AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS p (person) WHERE p.person COLLATE "C" = m.person)`,
+       AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS p (person) WHERE p.person COLLATE "C" = m.person) RETURNING m.person),
+     ${COME} ${CHANGES}`,
     [entityId, id, people, after, upTo],
   );
-  await insertMembers(tx, entityId, id, people);
+  return rows[0]!;
 }
 
 export async function insertMembers(
@@ -81,12 +95,9 @@ export async function insertMembers(
   entityId: number,
   id: number,
   people: readonly string[],
-): Promise<number> {
-  const { rowCount } = await tx.query(
-    `INSERT INTO segment_members (entity_id, segment_id, person) SELECT $1, $2, unnest($3::text[]) ON CONFLICT DO NOTHING`,
-    [entityId, id, people],
-  );
-  return rowCount!;
+): Promise<MemberChanges> {
+  const { rows } = await tx.query<MemberChanges>(`WITH gone AS (${NONE}), ${COME} ${CHANGES}`, [entityId, id, people]);
+  return rows[0]!;
 }
 
 export async function deleteMembers(
@@ -94,10 +105,11 @@ export async function deleteMembers(
   entityId: number,
   id: number,
   people: readonly string[],
-): Promise<number> {
-  const { rowCount } = await tx.query(
-    'DELETE FROM segment_members WHERE entity_id = $1 AND segment_id = $2 AND person = ANY ($3::text[])',
+): Promise<MemberChanges> {
+  const { rows } = await tx.query<MemberChanges>(
+    `WITH come AS (${NONE}), gone AS (
+       DELETE FROM segment_members WHERE entity_id = $1 AND segment_id = $2 AND person = ANY ($3::text[]) RETURNING person) ${CHANGES}`,
     [entityId, id, people],
   );
-  return rowCount!;
+  return rows[0]!;
 }

@@ -3,7 +3,8 @@
 import { readRow, type Row } from '../core/camel-row.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
-import { type SegmentCounts, segmentSettings, type SegmentQuery, segmentSql } from './segment-sql.ts';
+import type { SegmentCounts } from './segment-counts.ts';
+import { segmentSettings, type SegmentQuery, segmentSql } from './segment-sql.ts';
 
 /** A refresh under way. `wantedAt` is as Postgres writes it, so that no digit is lost. */
 export type RefreshClaim = Row<'segments', 'id' | 'generation'> & { wantedAt: string };

@@ -1,4 +1,4 @@
-/** SQL that finds the people of a segment's filters, and counts them. */
+/** SQL that finds the people of a segment's filters. */
 import {
   type ComparedType,
   type Comparison,
@@ -17,12 +17,11 @@ import {
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
-import type { Row } from '../core/camel-row.ts';
-import { type Database, read } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters } from './funnel-stats.ts';
 import { personOfDevice, personSql, personWithOnlyUser } from './people.ts';
+import { deviceIsSampled, isSampled, sampledEvents } from './sample.ts';
 
 /** SQL of filters: each filter is a set of people, joined to the people of the app. */
 
@@ -61,6 +60,8 @@ export type SegmentQuery = {
   now: Date;
   /** If true, an earlier id counts as the id that it became. */
   aliases?: boolean;
+  /** Looks at the people of the sample alone (`isSampled`): all filters look at the same people. */
+  ofSample?: boolean;
 };
 
 /**
@@ -68,7 +69,7 @@ export type SegmentQuery = {
  * for the people that the filters find, as `person`, each once; `members`: for all their ids, which are more with
  * aliases. `ofDevice`: with the joins, the person in `matched` of a row `d` of devices. $1 is the entity.
  */
-type SegmentSql = {
+export type SegmentSql = {
   with: string;
   matched: string;
   members: string;
@@ -79,11 +80,13 @@ type SegmentSql = {
 
 /**
  * `sets`: the joins of each filter's people to people `p`; `met`: for each filter, in order, whether `p` is among them;
- * `condition`: whether all filters together find `p`. `ofUser`: a query for the person as which a user counts.
+ * `upTo`: for each filter, whether it and those before it find `p`; `condition`: whether all filters together do.
+ * `ofUser`: a query for the person as which a user counts.
  */
 type FilteredSql = SegmentSql & {
   sets: string;
   met: readonly string[];
+  upTo: readonly string[];
   condition: string;
   ofUser: (user: string) => string;
 };
@@ -92,31 +95,32 @@ type FilteredSql = SegmentSql & {
  * Returns the SQL of filters: each filter is a set of people, each once, joined to the people of the app. So the
  * planner hashes or sorts each set once, in bounded memory, whatever the blocks are.
  */
-export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): FilteredSql {
+export function segmentSql({ appId, filters, now, aliases = false, ofSample = false }: SegmentQuery): FilteredSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
   const sets: string[] = [];
   const met: string[] = [];
-  const filterSql = (filter: ResolvedFilter): string => {
-    const { people, isNegated } = peopleOf(filter, { app, now, add, aliases });
+  const filterOf = (filter: ResolvedFilter): Condition => {
+    const { people, isNegated } = peopleOf(filter, { app, now, add, aliases, ofSample });
     const name = `f${sets.length}`;
     sets.push(`LEFT JOIN (${people}) ${name} ON ${name}.person = p.person`);
-    const isMet = `${name}.person IS ${isNegated ? '' : 'NOT '}NULL`;
-    met.push(isMet);
-    return isMet;
+    met.push(`${name}.person IS ${isNegated ? '' : 'NOT '}NULL`);
+    return { filter: met.length - 1 };
   };
-  const blockSql = (operator: BlockOperator, elements: readonly (ResolvedFilter | ResolvedBlock)[]): string =>
-    `(${elements
-      .map((element) => ('on' in element ? filterSql(element) : blockSql(element.operator, element.filters)))
-      .join(operator === 'and' ? ' AND ' : ' OR ')})`;
-  const condition = filters.blocks.length === 0 ? 'true' : blockSql(filters.operator, filters.blocks);
+  const blockOf = (operator: BlockOperator, elements: readonly (ResolvedFilter | ResolvedBlock)[]): Condition => ({
+    operator,
+    of: elements.map((element) => ('on' in element ? filterOf(element) : blockOf(element.operator, element.filters))),
+  });
+  const whole = blockOf(filters.operator, filters.blocks);
+  const condition = conditionSql(whole, met, met.length) ?? 'true';
   const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
   const base = resolvedPerson('b.person', app, aliases);
   return {
-    with: peopleSql(app, [appId, ...appsOf(filters)], add, aliases),
+    with: peopleSql(app, [appId, ...appsOf(filters)], add, { aliases, ofSample }),
     matched,
     sets: sets.join('\n'),
     met,
+    upTo: met.map((_, last) => conditionSql(whole, met, last)!),
     condition,
     values,
     add,
@@ -128,13 +132,22 @@ export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuer
   };
 }
 
-function memberSql(appId: number, segmentId: number): SegmentSql {
+type Condition = { filter: number } | { operator: BlockOperator; of: Condition[] };
+
+/** Returns the condition of the filters up to the one at `last`; null: it has none of these. */
+function conditionSql(condition: Condition, met: readonly string[], last: number): string | null {
+  if ('filter' in condition) return condition.filter <= last ? met[condition.filter]! : null;
+  const parts = condition.of.flatMap((part) => conditionSql(part, met, last) ?? []);
+  return parts.length === 0 ? null : `(${parts.join(condition.operator === 'and' ? ' AND ' : ' OR ')})`;
+}
+
+export function memberSql(appId: number, segmentId: number): SegmentSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
   const matched = `SELECT p.person FROM people p JOIN segment_members m
     ON m.entity_id = $1 AND m.segment_id = ${add(segmentId)}::integer AND m.person = p.person`;
   return {
-    with: peopleSql(app, [appId], add, false),
+    with: peopleSql(app, [appId], add, { aliases: false, ofSample: false }),
     matched,
     members: matched,
     values,
@@ -143,12 +156,19 @@ function memberSql(appId: number, segmentId: number): SegmentSql {
   };
 }
 
-function peopleSql(app: string, apps: readonly number[], add: AddParameter, aliases: boolean): string {
-  const tables = personSql(`${add([...new Set(apps)])}::integer[]`, { aliases }).with.join(', ');
-  if (!aliases) return `${tables}, people AS MATERIALIZED (${peopleOfApp(app)})`;
+function peopleSql(
+  app: string,
+  apps: readonly number[],
+  add: AddParameter,
+  { aliases, ofSample }: { aliases: boolean; ofSample: boolean },
+): string {
+  const tables = personSql(`${add([...new Set(apps)])}::integer[]`, { aliases, ofSample }).with.join(', ');
+  if (!aliases) return `${tables}, people AS MATERIALIZED (${peopleOfApp(app, ofSample)})`;
   const { joins, person } = resolvedPerson('b.person', app, true);
-  return `${tables}, app_people AS MATERIALIZED (${peopleOfApp(app)}),
-    people AS MATERIALIZED (SELECT DISTINCT ${person} AS person FROM app_people b ${joins})`;
+  // An earlier id tells nothing of whether the later one is in the sample.
+  const inSample = ofSample ? `WHERE ${isSampled(person)}` : '';
+  return `${tables}, app_people AS MATERIALIZED (${peopleOfApp(app, false)}),
+    people AS MATERIALIZED (SELECT DISTINCT ${person} AS person FROM app_people b ${joins} ${inSample})`;
 }
 
 function deviceOwner(app: string, aliases: boolean): Resolved {
@@ -168,13 +188,18 @@ function appsOf({ blocks }: ResolvedFilters): readonly number[] {
  * Returns SQL for an app's people, each once, as `person`: users, and devices without a user or with several, since
  * calls without a user are then the device's. Needs `only_users` of `personSql`.
  */
-const peopleOfApp = (app: string): string => `
-  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
-  UNION SELECT subject FROM session_heads WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v'
+function peopleOfApp(app: string, ofSample: boolean): string {
+  const inSample = (condition: string) => (ofSample ? `AND ${condition}` : '');
+  return `
+  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app} ${inSample(isSampled(`'u' || user_id`))}
+  UNION SELECT subject FROM session_heads
+  WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v' ${inSample(isSampled('subject'))}
   UNION ALL
   SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
-  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL
-  UNION ALL SELECT 'd' || device_id FROM only_users WHERE app_id = ${app} AND user_id IS NULL`;
+  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL ${inSample(deviceIsSampled('d'))}
+  UNION ALL SELECT 'd' || device_id FROM only_users
+  WHERE app_id = ${app} AND user_id IS NULL ${inSample(isSampled(`'d' || device_id`))}`;
+}
 
 const onlyUserOfDevice = (d: string): string =>
   `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
@@ -189,7 +214,7 @@ function resolvedPerson(person: string, app: string, aliases: boolean): Resolved
   };
 }
 
-type Asked = { app: string; now: Date; add: AddParameter; aliases: boolean };
+export type Asked = { app: string; now: Date; add: AddParameter; aliases: boolean; ofSample: boolean };
 type People = { people: string; isNegated: boolean };
 
 function peopleOf(filter: ResolvedFilter, asked: Asked): People {
@@ -203,7 +228,10 @@ function peopleOf(filter: ResolvedFilter, asked: Asked): People {
     case 'segments':
       return peopleInSegments(filter, asked);
     case 'funnels':
-      return { people: funnelPeopleSql(filter.query, filter.outcome, asked.add), isNegated: filter.isNegated };
+      return {
+        people: funnelPeopleSql({ ...filter.query, ofSample: asked.ofSample }, filter.outcome, asked.add),
+        isNegated: filter.isNegated,
+      };
     case 'campaigns':
       return peopleOfCampaigns(filter, asked);
   }
@@ -230,11 +258,17 @@ const EARLIER_VALUES: Record<WidenedFrom, string> = {
   Date: `coalesce(v.date_value, ${isText('^[0-9]{4}-[0-9]{2}-[0-9]{2}$', 'date')})`,
   Datetime: `coalesce(v.datetime_value, ${isText('^[0-9]{4}-[0-9]{2}-[0-9]{2}T.*(Z|[+-][0-9]{2}:?[0-9]{2})$', 'timestamptz')})`,
 };
-const TEXTS = `coalesce(v.string_value, v.number_value::text, v.boolean_value::text, v.date_value::text, ${isoUtc('v.datetime_value')})`;
+/** SQL for a value as text; null for a Set. */
+export const TEXTS = `coalesce(v.string_value, v.number_value::text, v.boolean_value::text, v.date_value::text, ${isoUtc('v.datetime_value')})`;
 
 function valueColumn(type: ComparedType, widenedFrom: WidenedFrom | null): string {
   if (widenedFrom === null) return VALUE_COLUMNS[type];
   return type === widenedFrom ? EARLIER_VALUES[widenedFrom] : TEXTS;
+}
+
+/** Returns a further condition that leaves out rows of users outside the sample; a row without a user may count. */
+function mayCount(user: string, { aliases, ofSample }: Asked): string {
+  return ofSample && !aliases ? `AND coalesce(${isSampled(`'u' || ${user}`)}, true)` : '';
 }
 
 /** Returns a query for people, each once. `found` may name a person by earlier ids. */
@@ -258,13 +292,14 @@ function peopleWithAttribute(
     people: resolvedAll(
       `SELECT ${person} AS person FROM attribute_values v
       WHERE v.entity_id = $1 AND v.sor_id = ${add(sorId)}::integer AND v.attribute_id = ${add(attributeId)}::integer
-        AND v.removed_at IS NULL AND ${comparisonSql(comparison, valueColumn(comparison.type, widenedFrom), now, add)} GROUP BY 1`,
+        AND v.removed_at IS NULL AND ${comparisonSql(comparison, valueColumn(comparison.type, widenedFrom), now, add)}
+        ${mayCount('CASE v.customer_type WHEN 0 THEN v.customer_id END', asked)} GROUP BY 1`,
       asked,
     ),
   };
 }
 
-const DEVICE_COLUMNS: Record<DeviceField, string> = {
+export const DEVICE_COLUMNS: Record<DeviceField, string> = {
   opt_in: 'd.opt_in',
   opt_out: 'd.opt_out',
   uninstalled: 'd.uninstalled',
@@ -292,7 +327,7 @@ const DEVICE_COLUMNS: Record<DeviceField, string> = {
 
 const RECENT_MS = 30 * DAY_MS;
 
-function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {
+export function deviceJoin(field: DeviceField, { app, now, add }: Pick<Asked, 'app' | 'now' | 'add'>): string {
   const recent = () => `${add(new Date(now.getTime() - RECENT_MS))}::timestamptz`;
   if (field === 'number_of_crashes_30d') {
     return `LEFT JOIN (
@@ -308,12 +343,24 @@ function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {
     FROM sessions s WHERE s.entity_id = $1 AND s.app_id = ${app} GROUP BY s.subject) had ON had.subject = 'd' || d.device_id`;
 }
 
+/**
+ * Returns SQL of the app's devices; of the sample, of those that may be of its people. Uses devices_sampled and
+ * devices_without_user; with aliases all devices.
+ */
+export function devicesSql(app: string, { aliases, ofSample }: Pick<Asked, 'aliases' | 'ofSample'>): string {
+  if (!ofSample || aliases) return 'devices';
+  const ofApp = `d.entity_id = $1 AND d.app_id = ${app}`;
+  return `(SELECT * FROM devices d WHERE ${ofApp} AND ${deviceIsSampled('d')}
+    UNION ALL SELECT d.* FROM devices d JOIN sampled_devices s ON s.app_id = d.app_id AND s.device_id = d.device_id
+    WHERE ${ofApp} AND d.last_user_id IS NULL AND NOT ${deviceIsSampled('d')})`;
+}
+
 function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): People {
   const { app, now, add, aliases } = asked;
   const { joins, person } = deviceOwner(app, aliases);
   return {
     isNegated: comparison.isNegated,
-    people: `SELECT ${person} AS person FROM devices d ${joins} ${deviceJoin(field, asked)}
+    people: `SELECT ${person} AS person FROM ${devicesSql(app, asked)} d ${joins} ${deviceJoin(field, asked)}
       WHERE d.entity_id = $1 AND d.app_id = ${app} AND ${comparisonSql(comparison, DEVICE_COLUMNS[field], now, add)} GROUP BY 1`,
   };
 }
@@ -321,9 +368,13 @@ function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): P
 /** Every person has an event zero or more times, so "at most n times" means all except people with more than n. */
 function peopleWithEvents(
   { appId, logType, name, details, operator, count, period }: Of<'events'>,
-  { add, aliases }: Asked,
+  asked: Asked,
 ): People {
+  const { add, aliases, ofSample } = asked;
   const { joins, person } = personSql('', { aliases });
+  const [from, until] = [`${add(period.from)}::timestamptz`, `${add(period.until)}::timestamptz`];
+  const apps = `${add([appId])}::integer[]`;
+  const events = ofSample ? sampledEvents(apps, { aliases, from, until }) : 'events';
   const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;
   const detail = details === null ? 'AND false' : details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
   const isNegated = operator === 'at_most' || (operator === 'exactly' && count === 0);
@@ -336,22 +387,26 @@ function peopleWithEvents(
         : '';
   return {
     isNegated,
-    people: `SELECT ${person} AS person FROM events e ${joins}
-      WHERE e.entity_id = $1 AND e.app_id = ${add(appId)}::integer AND e.happened_at >= ${add(period.from)}::timestamptz
-        AND e.happened_at < ${add(period.until)}::timestamptz ${kind} AND e.name = ${add(name)}::text ${detail}
+    people: `SELECT ${person} AS person FROM ${events} e ${joins}
+      WHERE e.entity_id = $1 AND e.app_id = ANY (${apps}) AND e.happened_at >= ${from} AND e.happened_at < ${until} ${kind}
+        AND e.name = ${add(name)}::text ${detail} ${ofSample ? `AND coalesce(${isSampled(person)}, false)` : ''}
       GROUP BY 1 ${having}`,
   };
 }
 
 /** With aliases a person is in a segment by any of their ids. */
-function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, add, aliases }: Asked): People {
+function peopleInSegments(
+  { ids, selection, isNegated }: Of<'segments'>,
+  { app, add, aliases, ofSample }: Asked,
+): People {
   const { joins, person } = resolvedPerson('m.person', app, aliases);
   const having =
     selection === 'all_of' ? `HAVING count(${aliases ? 'DISTINCT segment_id' : '*'}) = ${add(ids.length)}::bigint` : '';
   return {
     isNegated: isNegated !== (selection === 'none_of'),
     people: `SELECT ${person} AS person FROM segment_members m ${joins}
-      WHERE m.entity_id = $1 AND m.segment_id = ANY (${add(ids)}::integer[]) GROUP BY 1 ${having}`,
+      WHERE m.entity_id = $1 AND m.segment_id = ANY (${add(ids)}::integer[])
+        ${ofSample && !aliases ? `AND ${isSampled('m.person')}` : ''} GROUP BY 1 ${having}`,
   };
 }
 
@@ -453,13 +508,6 @@ function comparisonSql(
   return `${column} = ANY (${add(values)}::${sqlType}[])`;
 }
 
-/** Counts of segments: people, devices, and those that a push can reach. */
-
-export type SegmentCounts = Row<
-  'segments',
-  'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'
->;
-
 /** Memory for each hash and sort of a statement; larger ones use files. */
 const SEGMENT_MEMORY = '64MB';
 
@@ -467,51 +515,3 @@ const SEGMENT_MEMORY = '64MB';
 export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transaction_timeout = 0;
   SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
   SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
-
-export function countFiltered(
-  db: Database,
-  entityId: number,
-  query: SegmentQuery,
-  timeoutMs: number,
-  signal?: AbortSignal,
-): Promise<SegmentCounts> {
-  return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs, signal);
-}
-
-export function countMembers(
-  db: Database,
-  entityId: number,
-  { appId, id }: { appId: number; id: number },
-  timeoutMs: number,
-): Promise<SegmentCounts> {
-  return countIn(db, entityId, memberSql(appId, id), appId, timeoutMs);
-}
-
-async function countIn(
-  db: Database,
-  entityId: number,
-  { with: tables, matched, values, add, ofDevice }: SegmentSql,
-  appId: number,
-  timeoutMs: number,
-  signal?: AbortSignal,
-): Promise<SegmentCounts> {
-  const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
-    reached AS (
-      SELECT m.person, count(*) AS devices, count(*) FILTER (WHERE d.opt_in) AS optin,
-        count(*) FILTER (WHERE d.push_token IS NOT NULL) AS token, bool_or(d.opt_in AND d.push_token IS NOT NULL) AS by_push
-      FROM devices d ${ofDevice.joins} LEFT JOIN matched m ON m.person = ${ofDevice.person}
-      WHERE d.entity_id = $1 AND d.app_id = ${add(appId)}::integer AND d.uninstalled IS NOT TRUE
-      GROUP BY m.person)
-    SELECT (SELECT count(*) FROM matched) AS "peopleCount", (SELECT count(*) FROM people) AS "peopleTotal",
-      count(*) FILTER (WHERE person IS NOT NULL AND by_push) AS "peoplePush",
-      ${total('devices', true)} AS "reachCount", ${total('optin', true)} AS "reachOptin", ${total('token', true)} AS "reachToken",
-      ${total('devices', false)} AS "reachTotal"
-    FROM reached`;
-  return read(db, async (tx) => (await tx.query<SegmentCounts>(text, [entityId, ...values])).rows[0]!, {
-    settings: segmentSettings(timeoutMs),
-    signal,
-  });
-}
-
-const total = (column: string, ofMatched: boolean): string =>
-  `coalesce(sum(${column})${ofMatched ? ' FILTER (WHERE person IS NOT NULL)' : ''}, 0)::bigint`;

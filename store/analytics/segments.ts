@@ -5,7 +5,7 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import type { SegmentCounts } from './segment-sql.ts';
+import type { SegmentCounts } from './segment-counts.ts';
 
 /** The counts are those of the snapshot, and mean nothing without one. */
 export type Segment = Row<
@@ -19,6 +19,7 @@ export type Segment = Row<
   | 'updatedAt'
   | 'lastUsedAt'
   | 'generation'
+  | 'revision'
   | 'snapshotAt'
   | 'failure',
   {
@@ -30,7 +31,7 @@ export type Segment = Row<
 
 // Labels use the index label_targets_by_target.
 const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier, s.name, s.description, s.filters, s.created_at,
-    s.updated_at, s.last_used_at, s.generation, s.snapshot_at, s.failure, s.people_count, s.people_total, s.people_push, s.reach_count,
+    s.updated_at, s.last_used_at, s.generation, s.revision, s.snapshot_at, s.failure, s.people_count, s.people_total, s.people_push, s.reach_count,
     s.reach_optin, s.reach_token, s.reach_total, ARRAY(
       SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
       WHERE t.entity_id = s.entity_id AND t.target_kind = 'segment' AND t.target_id = s.id ORDER BY l.name) AS labels
@@ -105,7 +106,8 @@ export async function updateSegment(
   { name, description }: Pick<Segment, 'name' | 'description'>,
 ): Promise<void> {
   await tx.query(
-    'UPDATE segments SET name = $3, description = $4, updated_at = now() WHERE entity_id = $1 AND id = $2',
+    `UPDATE segments SET name = $3, description = $4, updated_at = now(), revision = revision + 1
+     WHERE entity_id = $1 AND id = $2`,
     [entityId, id, name, description],
   );
 }

@@ -18,7 +18,7 @@ import { type ErasingLocation, type PersonalDataLocation, TABLES_OF_FILES } from
 const ORDER =
   `attribute_values attribute_change_log customers dry_run_sets dry_run_ids feed_requests imports/ sync_batches
   sync_pinned_batches sync_records sync_runs syncs sync_log sync_requests import_errors session_heads sessions events locations funnels
-  segments segment_members devices device_users user_aliases crashes refused_calls live_calls send_messages
+  segments segment_members segment_changes devices device_users user_aliases crashes refused_calls live_calls send_messages
   campaign_audience campaign_members attempts campaign_people campaigns file_jobs files/ idempotent_requests outbox/ access/
   gdpr_identifiers gdpr_left_identifiers gdpr_request_people gdpr_holds scratch/ audit_log tombstones tombstone_batches
   gdpr_receipts`.split(/\s+/);
@@ -34,7 +34,9 @@ const AFTER: Record<string, readonly string[]> = {
   // A session finds its head; a head that stayed would add calls to a session that is gone.
   sessions: ['session_heads'],
   // The users of a device tell whether it belongs to one person.
-  device_users: ['devices', 'segment_members'],
+  device_users: ['devices', 'segment_members', 'segment_changes'],
+  // A refresh that removes a member writes a change.
+  segment_changes: ['segment_members'],
   // Messages become attempts.
   attempts: ['send_messages'],
   // Files are built from tables.
@@ -99,8 +101,9 @@ export const withoutPersonalData = [
   `schema_migrations entities users memberships tokens service_tokens login_attempts invitations password_resets
   server_keys key_lookups file_store store/ systems_of_records sor_api_keys customer_attributes imports import_lanes
   connections keys/ apps app_groups app_group_members app_api_keys app_token_keys event_definitions event_messages
-  ingested_batches tracked_counts push_certificates push_providers labels label_targets segment_uses sends send_campaigns
-  campaign_days push_outcome_days control_group_days report_rollups send_paces outcome_deliveries wallet_settings wallet_texts
+  ingested_batches tracked_counts push_certificates push_providers labels label_targets segment_uses segment_days sends
+  send_campaigns campaign_days push_outcome_days control_group_days report_rollups send_paces outcome_deliveries
+  wallet_settings wallet_texts
   wallet_recipients wallet_elements wallet_purpose_elements data_exporters export_runs run_alerts export_records
   export_files feed_waits deleted_entities internal_errors operator_notices unreadable_mails provider_refusals
   step_attempts`,

@@ -190,6 +190,7 @@ export const ID_COLUMNS: Record<string, Record<string, Holds>> = {
   sync_records: { key: 'either type', customer_id: 'either type' },
   import_errors: { customer_id: 'either type' },
   segment_members: { person: 'a subject' },
+  segment_changes: { person: 'a subject' },
   send_messages: { user_id: 'user_id' },
   attempts: { user_id: 'user_id', device_id: 'device_id' },
   campaign_audience: { person: 'a subject', device_id: 'device_id' },

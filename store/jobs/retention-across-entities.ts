@@ -1,5 +1,6 @@
 /** Deletes expired rows in all entities, and lists what waits for deletion. */
 import type { JobRef } from '../../domain/jobs/job.ts';
+import { CHANGES_KEPT_DAYS, SEGMENT_DAYS_KEPT } from '../../domain/analytics/segment-changes.ts';
 import { changeRange, entryRanges, IN_RANGE } from '../attributes/attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
@@ -261,27 +262,45 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
   }
 }
 
-/** Deletes members of deleted segments. Each segment with members costs one look into their key. */
+/** Deletes members and changes of deleted segments. Each segment with rows costs one look into the key. */
 export async function deleteMembersOfDeleted(db: Database): Promise<void> {
-  const rows = readRows<Row<'segment_members', 'entityId' | 'segmentId'>>(
-    await db.query(
-      `WITH RECURSIVE held AS (
-       (SELECT entity_id, segment_id FROM segment_members ORDER BY entity_id, segment_id LIMIT 1)
-       UNION ALL
-       SELECT next.* FROM held h CROSS JOIN LATERAL (
-         SELECT m.entity_id, m.segment_id FROM segment_members m
-         WHERE (m.entity_id, m.segment_id) > (h.entity_id, h.segment_id) ORDER BY m.entity_id, m.segment_id LIMIT 1) next)
-     SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`,
-    ),
-  );
-  for (const { entityId, segmentId: id } of rows) {
-    await inBatches(
-      db,
-      `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 ORDER BY person LIMIT ${BATCH}))`,
-      [entityId, id],
+  for (const table of ['segment_members', 'segment_changes'] as const) {
+    const rows = readRows<Row<'segment_members', 'entityId' | 'segmentId'>>(
+      await db.query(
+        `WITH RECURSIVE held AS (
+         (SELECT entity_id, segment_id FROM ${table} ORDER BY entity_id, segment_id LIMIT 1)
+         UNION ALL
+         SELECT next.* FROM held h CROSS JOIN LATERAL (
+           SELECT m.entity_id, m.segment_id FROM ${table} m
+           WHERE (m.entity_id, m.segment_id) > (h.entity_id, h.segment_id) ORDER BY m.entity_id, m.segment_id LIMIT 1) next)
+       SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`,
+      ),
     );
+    for (const { entityId, segmentId: id } of rows) {
+      await inBatches(
+        db,
+        `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE entity_id = $1 AND segment_id = $2 LIMIT ${BATCH}))`,
+        [entityId, id],
+      );
+    }
   }
+}
+
+/** Deletes who joined and left segments, and the counts of days, when their time is over. Uses the indexes by age. */
+export async function deleteOldSegmentChanges(db: Database): Promise<void> {
+  await inBatches(
+    db,
+    `DELETE FROM segment_changes WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM segment_changes WHERE changed_at < now() - make_interval(days => ${CHANGES_KEPT_DAYS}) LIMIT ${BATCH}))`,
+    [],
+  );
+  await inBatches(
+    db,
+    `DELETE FROM segment_days WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM segment_days WHERE day < current_date - ${SEGMENT_DAYS_KEPT} LIMIT ${BATCH}))`,
+    [],
+  );
 }
 
 export async function listEntitiesWithDueSegments(db: Queryable, graceSeconds: number): Promise<number[]> {

@@ -19,7 +19,6 @@ const ELSEWHERE: Record<string, { command: string } | { because: string }> = {
   viewSyncRun: { command: 'syncs status' },
   listSigningKeys: { command: 'verify' },
   viewSystem: { command: 'health' },
-  listSegments: { because: 'the command line has no segments yet: `millrace people segment` takes the id of one' },
 };
 
 const operations = CALLED_OPERATIONS.map(({ id }) => id);

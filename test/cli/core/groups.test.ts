@@ -448,3 +448,39 @@ describe('the command itself', () => {
     );
   });
 });
+
+describe('millrace segments', () => {
+  it('makes, counts, fills, changes and deletes one by its identifier', async () => {
+    const { identifier: app } = await insertSampleApp(store.db, world.entity.id, 'com.example.segments');
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-segments-'));
+    onFileEnd(() => rm(folder, { recursive: true }));
+    const file = async (name: string, content: object) => {
+      const path = join(folder, name);
+      await writeFile(path, JSON.stringify(content));
+      return path;
+    };
+    const list = await file('list.json', { app, name: 'Guests', static: true });
+    const { identifier } = (await json(['segments', 'create', list])) as { identifier: string };
+    expect((await millrace(['segments'])).out).toMatch(/^seg_\w+ +Guests +computing/m);
+    const added = await millrace(['segments', 'add-people', identifier, personId(1), personId(2), '\u0007']);
+    expect(added).toMatchObject({
+      status: 1,
+      out: expect.stringMatching(/^2 added, 0 were there already, 1 refused/) as string,
+    });
+    expect((await millrace(['segments', 'remove-people', identifier, personId(2)])).out).toContain('1 removed');
+    await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [identifier]);
+    expect(await json(['segments', 'people', identifier])).toEqual([{ user_id: personId(1), device_id: null }]);
+    expect(await json(['segments', 'changes', identifier, '--left'])).toMatchObject([
+      { user_id: personId(2), joined: false },
+    ]);
+    expect((await millrace(['segments', 'days', identifier])).out).toMatch(/ 2 +1$/m);
+    expect((await millrace(['segments', 'why', identifier, personId(1)])).out).toMatch(/member +true|member +yes/);
+    const change = await file('change.json', { name: 'Friends', revision: 1 });
+    expect((await millrace(['segments', 'update', identifier, change])).out).toContain('Friends');
+    expect((await millrace(['segments', 'update', identifier, change])).err).toContain('revision 2');
+    const everybody = await file('filters.json', { blocks: [] });
+    expect((await millrace(['segments', 'preview', everybody, '--app', app, '--fast'])).out).toMatch(/people +0/);
+    expect((await millrace(['segments', 'show', identifier])).out).toContain('Friends');
+    expect((await millrace(['segments', 'delete', identifier, '--yes'])).status).toBe(0);
+  });
+});

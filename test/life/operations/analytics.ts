@@ -101,7 +101,17 @@ export const analyticsOperations: LifeOperations = {
       ...(draw.chance(0.5) && { match: ['user_id'] }),
     },
   })),
-  previewSegment: call((draw) => ({ body: { app: draw.entity.app.identifier, filters: drawFilters(draw) } })),
+  previewSegment: call((draw) => ({
+    body: {
+      app: draw.entity.app.identifier,
+      filters: drawFilters(draw),
+      fast: draw.chance(0.5),
+      left: draw.chance(0.5),
+    },
+  })),
+  listSegmentPeople: about('segment', (draw) => ({ query: { per_page: 1 + draw.int(20) } })),
+  listSegmentChanges: about('segment', (draw) => ({ query: draw.chance(0.5) ? { joined: draw.chance(0.5) } : {} })),
+  countSegmentDays: about('segment'),
   addSegmentPeople: about('static segment', (draw) => ({
     body: draw.chance(0.5)
       ? { ids: [draw.person().userId] }

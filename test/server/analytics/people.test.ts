@@ -307,11 +307,11 @@ test('a segment is explained: which filters the person meets now, beside what it
         operator: 'or',
         met: true,
         filters: [
-          { value: 'attributes', met: false },
-          { value: 'attributes', met: true },
+          { value: 'attributes', met: false, found: MAIL },
+          { value: 'attributes', met: true, found: MAIL },
         ],
       },
-      { operator: 'and', met: true, filters: [{ value: 'devices', met: true }] },
+      { operator: 'and', met: true, filters: [{ value: 'devices', met: true, found: null }] },
     ],
     reason: null,
   });
@@ -347,7 +347,11 @@ test('a segment is explained: which filters the person meets now, beside what it
     blocks: null,
   });
   const viewer = await tokenWith(['segments_view']);
-  expect((await explain({ user_id: ANNE }, viewer)).status).toBe(200);
+  // Values that the person has need the rights to see them.
+  expect((await explain({ user_id: ANNE }, viewer)).body.result.blocks).toMatchObject([
+    { filters: [{ found: null }, { met: true, found: null }] },
+    { filters: [{ met: true, found: null }] },
+  ]);
   await store.db.query('UPDATE customer_attributes SET is_sensitive = true WHERE entity_id = $1 AND id = $2', [
     world.entity.id,
     world.attributes.plan!.id,

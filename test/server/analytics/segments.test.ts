@@ -128,7 +128,7 @@ describe('a segment', () => {
   test('counts its people and their devices as they are now, before it is created', async () => {
     const preview = async (filters: object) =>
       (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result as object;
-    expect(await preview(buyers())).toEqual({
+    expect(await preview(buyers())).toMatchObject({
       preview: { people_number: 8, people_percent: 80, push_percent: 50 },
       reach: { count: 8, optin: 4, token: 8, total: 10 },
     });
@@ -580,5 +580,154 @@ describe('a static segment', () => {
     ]);
     const dynamic = await create({ name: 'Dynamic', filters: buyers() });
     expect((await call('POST', `segments/${dynamic.identifier}/people`, { ids })).status).toBe(409);
+  });
+
+  test('lists its people in pages, who joined and left, and their counts by day, each look in the audit log', async () => {
+    const { identifier } = await create({ name: 'Pages', static: true });
+    const path = `segments/${identifier}`;
+    const ids = [1, 2, 3].map(personId).toSorted();
+    await call('POST', `${path}/people`, { ids });
+    await call('DELETE', `${path}/people`, { ids: ids.slice(1, 2) });
+    expect((await call('GET', `${path}/people`)).status).toBe(409);
+    await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [identifier]);
+    const hashes = () =>
+      store.db.query<{ n: number }>('SELECT count(customer_hash)::integer AS n FROM audit_log WHERE entity_id = $1', [
+        world.entity.id,
+      ]);
+    const before = (await hashes()).rows[0]!.n;
+    const { body } = await call('GET', `${path}/people?per_page=1`);
+    expect(body).toMatchObject({ result: { people: [{ user_id: ids[0], device_id: null }] } });
+    const first = body.result;
+    expect(first.next).not.toContain(ids[0]);
+    const second = (await call('GET', new URL(first.next).href.split('/api/')[1]!)).body.result;
+    expect(second).toMatchObject({ people: [{ user_id: ids[2] }], next: null });
+    const { changes } = (await call('GET', `${path}/changes`)).body.result;
+    expect(changes).toMatchObject([
+      { user_id: ids[1], joined: false },
+      ...ids.toReversed().map((id) => ({ user_id: id, joined: true })),
+    ]);
+    expect((await call('GET', `${path}/changes?joined=false`)).body.result.changes).toHaveLength(1);
+    expect((await hashes()).rows[0]!.n).toBe(before + 2 + 3 + 1);
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await call('GET', `${path}/days`)).body.result).toEqual([
+      { day: today, people: null, joined: 3, left: 1, listed: 4 },
+    ]);
+    expect((await call('GET', `${path}/people?cursor=${ids[0]}`)).body.messages).toMatchObject([{ element: 'cursor' }]);
+    const token = await tokenWith(store, world, ['segments_view']);
+    expect((await server.call('GET', `/api/${path}/people`, { token })).status).toBe(403);
+  });
+
+  test('is refused a change of an older revision, and says which segments and campaigns name it', async () => {
+    const { identifier } = await create({ name: 'Named', static: true });
+    const put = async (body: object) => call('PUT', `segments/${identifier}`, body);
+    expect((await put({ name: 'First', revision: 1 })).body.result).toMatchObject({ revision: 2 });
+    expect(await put({ name: 'Late', revision: 1 })).toMatchObject({
+      status: 409,
+      body: { status: 'conflict', message: expect.stringContaining('revision 2') as string },
+    });
+    const user = await create({ name: 'User', filters: inSegment(identifier) });
+    expect((await call('GET', `segments/${identifier}`)).body.result).toMatchObject({
+      name: 'First',
+      used_by: [{ kind: 'segment', identifier: user.identifier, name: 'User' }],
+    });
+  });
+});
+
+describe('a fast preview', () => {
+  test('of few people is exact, and says who is left after each filter', async () => {
+    const filters = {
+      operator: 'and',
+      blocks: [
+        {
+          operator: 'or',
+          filters: [
+            { filter_on: 'events', log_name: 'Ordered', count: 8, period: { last_days: 30 } },
+            { filter_on: 'devices', field: 'app_version', operator: 'is', values: ['2.1'] },
+          ],
+        },
+        { filters: [{ filter_on: 'devices', field: 'opt_in', operator: 'is', values: [true] }] },
+      ],
+    };
+    const { result } = (
+      await call('POST', 'segments/preview', { app: app.identifier, filters, fast: true, left: true })
+    ).body;
+    expect(result).toMatchObject({
+      preview: { people_number: 1 },
+      sample: null,
+      left: [
+        { element: 'blocks.0.filters.0', people: 2, margin: null },
+        { element: 'blocks.0.filters.1', people: 3, margin: null },
+        { element: 'blocks.1.filters.0', people: 1, margin: null },
+      ],
+    });
+  });
+
+  test('of many people counts those of the sample by every kind of filter, and holds the exact number', async () => {
+    const many = await insertSampleApp(store.db, world.entity.id, 'com.example.many');
+    const people = 12_000;
+    const at = new Date(Date.now() - 86_400_000);
+    await insertEventDefinitions(store.db, world.entity.id, many.id, [{ logType: 2, name: 'Ordered' }]);
+    const each = `FROM generate_series(1, ${people}) n`;
+    for (const [statement, ...values] of [
+      [
+        `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) SELECT $1, $2, 'd' || n, 'u' || n, now() ${each}`,
+      ],
+      [
+        `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, country, opt_in, push_token, first_seen_at, last_seen_at)
+         SELECT $1, $2, 'd' || n, 'u' || n, CASE n % 3 WHEN 0 THEN 'FR' ELSE 'DE' END, n % 2 = 0, 'token', now(), now() ${each}`,
+      ],
+      [
+        `INSERT INTO events (entity_id, app_id, happened_at, log_type, device_id, user_id, name)
+         SELECT $1, $2, $3, 2, 'd' || n, CASE WHEN n % 5 > 0 THEN 'u' || n END, 'Ordered' ${each} WHERE n % 4 > 0`,
+        at,
+      ],
+    ] as const)
+      await store.db.query(statement, [world.entity.id, many.id, ...values]);
+    await store.db.query('ANALYZE device_users, devices, events');
+    const listed = await create({ app: many.identifier, name: 'Listed', static: true });
+    await store.db.query(
+      `INSERT INTO segment_members SELECT s.entity_id, s.id, 'uu' || n FROM segments s, generate_series(1, ${people}) n
+       WHERE s.identifier = $1 AND n % 7 > 0`,
+      [listed.identifier],
+    );
+    await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [listed.identifier]);
+    const filters = one(
+      { filter_on: 'events', log_name: 'Ordered', period: { last_days: 30 } },
+      { filter_on: 'devices', field: 'country_code', operator: 'is_not', values: ['FR'] },
+      ...inSegment(listed.identifier).blocks[0]!.filters,
+    );
+    const numbers = Array.from({ length: people }, (_, index) => index + 1);
+    const meets = [(n: number) => n % 4 > 0, (n: number) => n % 3 > 0, (n: number) => n % 7 > 0];
+    const { rows } = await store.db.query<{ n: number }>(
+      `SELECT n ${each} WHERE hashtextextended('uu' || n, 1) % 16 = 0`,
+    );
+    const sampled = rows.map(({ n }) => n);
+    const left = (of: number[]) =>
+      meets.map((_, last) => of.filter((n) => meets.slice(0, last + 1).every((isMet) => isMet(n))).length);
+    const preview = async (fast: boolean) =>
+      (await call('POST', 'segments/preview', { app: many.identifier, filters, fast, left: true })).body.result;
+    const exact = await preview(false);
+    expect(exact).toMatchObject({
+      preview: { people_number: left(numbers)[2] },
+      sample: null,
+      left: left(numbers).map((count) => ({ people: count, margin: null })),
+    });
+    const fast = await preview(true);
+    expect(fast).toMatchObject({
+      preview: { people_number: 16 * left(sampled)[2]! },
+      sample: { one_in: 16 },
+      left: left(sampled).map((count) => ({ people: 16 * count })),
+    });
+    for (const [index, { people: estimate, margin }] of (fast.left as { people: number; margin: number }[]).entries())
+      expect(Math.abs(estimate - left(numbers)[index]!)).toBeLessThanOrEqual(margin);
+    expect(fast.sample.margin).toBe(fast.left[2].margin);
+    const { result } = (
+      await call('POST', 'segments/preview', {
+        app: many.identifier,
+        filters: { ...filters, aliases: true },
+        fast: true,
+      })
+    ).body;
+    expect(result).toMatchObject({ preview: fast.preview, reach: fast.reach });
   });
 });

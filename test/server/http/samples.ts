@@ -672,7 +672,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'PUT /api/segments/:identifier': (own) => ({
     params: { identifier: own.segment },
-    body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label] },
+    body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label], revision: 1 },
   }),
   'DELETE /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
   'POST /api/people/view': ({ seen }) => ({ body: { user_id: seen.userId } }),
@@ -684,7 +684,18 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     body: { user_id: seen.userId, campaign_id: campaigns.classic },
   }),
   'POST /api/people/find': ({ seen }) => ({ body: { text: seen.userId } }),
-  'POST /api/segments/preview': (own) => ({ body: { app: own.app.identifier, filters: sampleFilters(own) } }),
+  'POST /api/segments/preview': (own) => ({
+    body: { app: own.app.identifier, filters: sampleFilters(own), fast: true, left: true },
+  }),
+  'GET /api/segments/:identifier/people': (own) => ({
+    params: { identifier: own.staticSegment },
+    query: { per_page: '10' },
+  }),
+  'GET /api/segments/:identifier/changes': (own) => ({
+    params: { identifier: own.staticSegment },
+    query: { joined: 'true', per_page: '10' },
+  }),
+  'GET /api/segments/:identifier/days': (own) => ({ params: { identifier: own.segment }, query: { days: '7' } }),
   'POST /api/segments/:identifier/people': (own) => ({
     params: { identifier: own.staticSegment },
     body: { ids: [own.seen.deviceId], customer_id_type: 'device_id' },

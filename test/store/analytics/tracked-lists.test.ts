@@ -1,7 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { returnedFields, type UsageListName } from '../../../domain/analytics/usage-lists.ts';
 import { countFunnel, exploreFunnel, type FunnelQuery } from '../../../store/analytics/funnel-stats.ts';
-import { countFiltered, type ResolvedFilter, type SegmentQuery } from '../../../store/analytics/segment-sql.ts';
+import { countFiltered } from '../../../store/analytics/segment-counts.ts';
+import type { ResolvedFilter, SegmentQuery } from '../../../store/analytics/segment-sql.ts';
 import {
   countUsage,
   findHighestId,
@@ -213,7 +214,7 @@ it('no event or device of a small app beside a large one is compared with each o
   const ways: Record<string, (db: Database) => Promise<unknown>> = {
     countFunnel: (db) => countFunnel(db, ENTITY, query),
     exploreFunnel: (db) => exploreFunnel(db, ENTITY, query, { position: 0, followed: [appId] }),
-    countFiltered: (db) => countFiltered(db, ENTITY, segment, 60_000),
+    countFiltered: (db) => countFiltered(db, ENTITY, segment, { timeoutMs: 60_000 }),
     findAudience: (db) => Array.fromAsync(findAudience(db, ENTITY, segment)),
   };
   for (const [name, way] of Object.entries(ways)) {

@@ -87,7 +87,7 @@ describe('a segment', () => {
       eligible_for_ab_testing: true,
     });
     const { preview, reach } = segment;
-    expect(await call('POST', 'segments/preview', { app: app.identifier, filters })).toEqual({ preview, reach });
+    expect(await call('POST', 'segments/preview', { app: app.identifier, filters })).toMatchObject({ preview, reach });
     expect(preview).toEqual({ people_number: 10, people_percent: 33.33, push_percent: 50 });
     expect(reach).toEqual({ count: 10, optin: 5, token: 10, total: 30 });
     const id = await idOf(created.identifier);
@@ -100,6 +100,34 @@ describe('a segment', () => {
     await wakeSegments(stack.temporal, world.entity.id);
     await settled(created.identifier, segment.snapshot_at);
     expect((await versions()).rows).toEqual(before);
+  });
+
+  it('says who joined and who left at a refresh, also by day; its first people did not join', async () => {
+    const filters = fromCountry('IT');
+    const { identifier } = await call('POST', 'segments', { name: 'Italian', app: app.identifier, filters });
+    const id = await idOf(identifier);
+    const move = async (country: string, ...numbers: number[]) => {
+      const { snapshot_at: since } = await settled(identifier);
+      await stack.store.db.query(
+        'UPDATE devices SET country = $3 WHERE entity_id = $1 AND app_id = $2 AND last_user_id = ANY ($4)',
+        [world.entity.id, app.id, country, numbers.map((number) => personId(number))],
+      );
+      await write(stack.store.db, (tx) => wantRefresh(tx, world.entity.id, id));
+      await wakeSegments(stack.temporal, world.entity.id);
+      await settled(identifier, since);
+    };
+    await move('IT', 0, 1, 3);
+    await move('DE', 0, 3);
+    const { changes } = (await call('GET', `segments/${identifier}/changes`)) as unknown as { changes: object[] };
+    expect(changes).toHaveLength(5);
+    expect(changes.map((change) => (change as { joined: boolean }).joined)).toEqual([false, false, true, true, true]);
+    const day = { joined: 3, left: 2, people: 1, listed: 5 };
+    expect(await call('GET', `segments/${identifier}/days`)).toMatchObject([day]);
+    await call('PUT', `segments/${identifier}`, { filters: fromCountry('DE') });
+    await settled(identifier);
+    expect(await call('GET', `segments/${identifier}/days`)).toMatchObject([{ ...day, people: 19 }]);
+    await call('PUT', `segments/${identifier}`, { filters: fromCountry('IT') });
+    await move('DE', 1);
   });
 
   it('follows those that it names, and changes of its filters, of which the older members go', async () => {
