@@ -50,6 +50,8 @@ const ADDRESSES: Record<string, (own: Sample) => string> = {
   '/exports/$id': ({ exporter }) => `/exports/${exporter.identifier}`,
   '/export-runs/$run': ({ exporter }) => `/export-runs/${exporter.endedRunId}`,
   '/privacy/$id': ({ gdpr }) => `/privacy/${gdpr.deletionId}`,
+  '/segments/$id': ({ segment }) => `/segments/${segment}`,
+  '/segments/$id/edit': ({ segment }) => `/segments/${segment}/edit`,
   '/people': ({ person }) => `/people#${new URLSearchParams({ user_id: person }).toString()}`,
 };
 

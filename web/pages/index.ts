@@ -9,6 +9,7 @@ import { privacyPages } from './gdpr/index.ts';
 import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
 import { peoplePages } from './people/index.ts';
+import { segmentPages } from './segments/index.ts';
 import { syncPages } from './syncs/index.ts';
 
 export const PAGES: readonly Page[] = [
@@ -19,6 +20,7 @@ export const PAGES: readonly Page[] = [
   ...attributePages,
   ...peoplePages,
   ...explorerPages,
+  ...segmentPages,
   ...exportPages,
   ...privacyPages,
   ...accountPages,

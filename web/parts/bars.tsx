@@ -121,6 +121,65 @@ export function StackedBars({ what, of, kinds, stacks }: Stacks) {
   );
 }
 
+type Signed = { label: string; up: number; down: number; note?: string };
+
+/** Two numbers a bar: one goes up from the middle, the other down. */
+export function SignedBars({ of, up, down, bars }: { of: string; up: Kind; down: Kind; bars: readonly Signed[] }) {
+  const most = Math.max(1, ...bars.flatMap((bar) => [bar.up, bar.down]));
+  const middle = HEIGHT / 2;
+  const step = WIDTH / Math.max(bars.length, 1);
+  const drawing = bars.map(({ label, up: above, down: below, note }, index) => {
+    const [x, width] = [index * step + step * 0.15, step * 0.7];
+    const height = heightOf(above, most) / 2;
+    return (
+      <g key={label}>
+        <title>{`${label}: ${countText(above)} ${up.label}, ${countText(below)} ${down.label}${note === undefined ? '' : `, ${note}`}`}</title>
+        <rect x={index * step} y="0" width={step} height={HEIGHT} fill="transparent" />
+        <rect className={`f-${up.tone}`} x={x} y={middle - height} width={width} height={height} />
+        <rect className={`f-${down.tone}`} x={x} y={middle} width={width} height={heightOf(below, most) / 2} />
+      </g>
+    );
+  });
+  const [ups, downs] = [sum(bars.map((bar) => bar.up)), sum(bars.map((bar) => bar.down))];
+  return (
+    <figure className="bars low">
+      <p className="small quiet ends">
+        <span>{countText(most)}</span>
+        <span>
+          {countText(ups)} {up.label}, {countText(downs)} {down.label} in all
+        </span>
+      </p>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${up.label} and ${down.label} per ${of}, at most ${countText(most)}`}
+      >
+        {drawing}
+      </svg>
+      <p className="small quiet ends">
+        <span>{bars[0]?.label}</span>
+        <span>{bars.at(-1)?.label}</span>
+      </p>
+      <p className="legend small second">
+        {[up, down].map(({ label, tone }) => (
+          <span key={label} className={`d-${tone}`}>
+            {label}
+          </span>
+        ))}
+      </p>
+      <details>
+        <summary className="small">As a table</summary>
+        <CountTable
+          of={of}
+          columns={[up.label, down.label]}
+          rows={bars.map((bar) => ({ label: bar.label, counts: [bar.up, bar.down] }))}
+        />
+      </details>
+    </figure>
+  );
+}
+
 /** Shows counts as a table: a row for each label, a column for each kind. */
 export function CountTable({ of, columns, rows }: { of: string; columns: readonly string[]; rows: readonly Stack[] }) {
   return (

@@ -1,0 +1,676 @@
+/** The fields of a filter, by its kind: what it is about, how it compares, and with what. */
+import { useId, useState } from 'react';
+import { parse, stringify } from '../../../api/client.ts';
+import {
+  type ComparedType,
+  DEVICE_FIELDS,
+  deviceFieldType,
+  operatorsOf,
+  valuesTaken,
+} from '../../../domain/analytics/comparison.ts';
+import {
+  type AttributesFilter,
+  type CampaignsFilter,
+  COUNT_OPERATORS,
+  type DevicesFilter,
+  type EventsFilter,
+  type FilterPeriod,
+  type FunnelsFilter,
+  MESSAGE_OUTCOMES,
+  type SegmentFilter,
+  type SegmentsFilter,
+  SELECTIONS,
+} from '../../../domain/analytics/segment-filters.ts';
+import { AreaField, Field, SelectField } from '../../parts/field.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import { type Builder, type Named, useEventNames } from './filter-names.ts';
+import { type Kind, newFilter } from './filters.ts';
+
+const KINDS: Record<Kind, string> = {
+  events: 'Event',
+  attributes: 'Attribute',
+  devices: 'Device',
+  segments: 'Segment',
+  funnels: 'Funnel',
+  campaigns: 'Campaign',
+};
+
+export const words = (name: string): string => name.replaceAll('_', ' ');
+
+type Change<F> = (filter: F) => void;
+type Of<F extends SegmentFilter> = { filter: F; path: string; builder: Builder; onChange: Change<F> };
+
+export function KindField({ filter, onChange }: { filter: SegmentFilter; onChange: Change<SegmentFilter> }) {
+  return (
+    <SelectField
+      label="Filter on"
+      value={filter.filter_on}
+      onChange={({ target }) => onChange(newFilter(target.value as Kind))}
+    >
+      {Object.entries(KINDS).map(([kind, title]) => (
+        <option key={kind} value={kind}>
+          {title}
+        </option>
+      ))}
+    </SelectField>
+  );
+}
+
+export function FilterFields({ filter, ...rest }: Of<SegmentFilter>) {
+  switch (filter.filter_on) {
+    case 'attributes':
+      return <AttributeFields filter={filter} {...rest} />;
+    case 'devices':
+      return <DeviceFields filter={filter} {...rest} />;
+    case 'events':
+      return <EventFields filter={filter} {...rest} />;
+    case 'segments':
+      return <SegmentFields filter={filter} {...rest} />;
+    case 'funnels':
+      return <FunnelFields filter={filter} {...rest} />;
+    case 'campaigns':
+      return <CampaignFields filter={filter} {...rest} />;
+  }
+}
+
+function AttributeFields({ filter, path, builder, onChange }: Of<AttributesFilter>) {
+  const { sor_identifier: sorId, attribute_key: key } = filter;
+  const { names, errorAt } = builder;
+  const sor = names.sors?.find(({ identifier }) => identifier === sorId);
+  const type = sor?.attributes.find((attribute) => attribute.key === key)?.value_type;
+  return (
+    <>
+      <NameField
+        label="System of Records"
+        value={sorId}
+        names={names.sors}
+        error={errorAt(`${path}.sor_identifier`)}
+        onChange={(identifier) => onChange({ ...filter, sor_identifier: identifier, attribute_key: '' })}
+      />
+      <NameField
+        label="Attribute"
+        value={key}
+        names={
+          names.sors &&
+          (sor?.attributes ?? []).map(({ key: name, label }) => ({ identifier: name, name: label || name }))
+        }
+        error={errorAt(`${path}.attribute_key`)}
+        onChange={(name) => onChange({ ...filter, attribute_key: name })}
+      />
+      <ComparisonFields filter={filter} type={type} path={path} errorAt={errorAt} onChange={onChange} />
+    </>
+  );
+}
+
+function DeviceFields({ filter, path, builder: { errorAt }, onChange }: Of<DevicesFilter>) {
+  const type = deviceFieldType(filter.field);
+  return (
+    <>
+      <SelectField
+        label="Field"
+        value={filter.field}
+        error={errorAt(`${path}.field`)}
+        onChange={({ target }) => onChange(fitting({ ...filter, field: target.value }, deviceFieldType(target.value)))}
+      >
+        <Options values={DEVICE_FIELDS} value={filter.field} />
+      </SelectField>
+      <ComparisonFields filter={filter} type={type} path={path} errorAt={errorAt} onChange={onChange} />
+    </>
+  );
+}
+
+type Compared = { operator: string; values: string[] };
+
+/** Keeps the operator if the type has it, and begins the values anew if not. */
+function fitting<F extends Compared>(filter: F, type: ComparedType | undefined): F {
+  if (type === undefined || operatorsOf(type).includes(filter.operator)) return filter;
+  return { ...filter, operator: operatorsOf(type)[2]!, values: [] };
+}
+
+const ALL_OPERATORS = [
+  ...new Set(
+    (['String', 'Number', 'Boolean', 'Date', 'Datetime', 'Set'] as const).flatMap((type) => operatorsOf(type)),
+  ),
+];
+
+function ComparisonFields<F extends AttributesFilter | DevicesFilter>({
+  filter,
+  type,
+  path,
+  errorAt,
+  onChange,
+}: {
+  filter: F;
+  type: ComparedType | undefined;
+  path: string;
+  errorAt: Builder['errorAt'];
+  onChange: Change<F>;
+}) {
+  const { operator, values } = filter;
+  const operators = type === undefined ? ALL_OPERATORS : operatorsOf(type);
+  const { max } = valuesTaken(operator);
+  const wrong = errorAt(`${path}.values`) ?? values.map((_, index) => errorAt(`${path}.values.${index}`)).find(Boolean);
+  const setValues = (next: string[]): void => onChange({ ...filter, values: next });
+  return (
+    <>
+      <SelectField
+        label="Comparison"
+        value={operator}
+        error={errorAt(`${path}.operator`)}
+        onChange={({ target }) => {
+          const taken = valuesTaken(target.value);
+          onChange({ ...filter, operator: target.value, values: values.slice(0, taken.max) });
+        }}
+      >
+        <Options values={operators} value={operator} />
+      </SelectField>
+      {max === 1 && (
+        <ValueField
+          label="Value"
+          type={inputType(type, operator)}
+          values={values}
+          at={0}
+          error={wrong}
+          onChange={setValues}
+        />
+      )}
+      {max === 2 && (
+        <>
+          <ValueField
+            label="From"
+            type={inputType(type, operator)}
+            values={values}
+            at={0}
+            error={wrong}
+            onChange={setValues}
+          />
+          <ValueField
+            label="To"
+            type={inputType(type, operator)}
+            values={values}
+            at={1}
+            error={undefined}
+            onChange={setValues}
+          />
+        </>
+      )}
+      {max > 2 &&
+        (type === 'Boolean' ? (
+          <SelectField
+            label="Value"
+            value={values[0] ?? ''}
+            error={wrong}
+            onChange={({ target }) => setValues(target.value === '' ? [] : [target.value])}
+          >
+            <option value="">Choose</option>
+            <Options values={['true', 'false']} value={values[0] ?? ''} />
+          </SelectField>
+        ) : (
+          <ValuesField values={values} error={wrong} onChange={setValues} />
+        ))}
+    </>
+  );
+}
+
+/** Values, one a line. What is typed stays as it is; empty lines are no values. */
+function ValuesField({
+  values,
+  error,
+  onChange,
+}: {
+  values: readonly string[];
+  error: string | undefined;
+  onChange: (values: string[]) => void;
+}) {
+  const [text, setText] = useState(values.join('\n'));
+  const isOther = valuesIn(text).join('\n') !== values.join('\n');
+  const shown = isOther ? values.join('\n') : text;
+  return (
+    <AreaField
+      label="Values"
+      rows={Math.min(6, Math.max(1, shown.split('\n').length))}
+      value={shown}
+      error={error}
+      hint="One a line; any of them"
+      spellCheck={false}
+      onChange={({ target }) => {
+        setText(target.value);
+        onChange(valuesIn(target.value));
+      }}
+    />
+  );
+}
+
+const valuesIn = (text: string): string[] => text.split(/\r?\n/).filter((value) => value !== '');
+
+function inputType(type: ComparedType | undefined, operator: string): 'number' | 'date' | 'text' {
+  if (operator.endsWith('last_days')) return 'number';
+  return type === 'Date' ? 'date' : 'text';
+}
+
+function ValueField({
+  label,
+  type,
+  values,
+  at,
+  error,
+  onChange,
+}: {
+  label: string;
+  type: 'number' | 'date' | 'text';
+  values: string[];
+  at: 0 | 1;
+  error: string | undefined;
+  onChange: (values: string[]) => void;
+}) {
+  return (
+    <Field
+      label={label}
+      type={type}
+      value={values[at] ?? ''}
+      error={error}
+      spellCheck={false}
+      autoComplete="off"
+      onChange={({ target }) =>
+        onChange(at === 0 ? [target.value, ...values.slice(1)] : [values[0] ?? '', target.value])
+      }
+    />
+  );
+}
+
+function EventFields({ filter, path, builder, onChange }: Of<EventsFilter>) {
+  const { appId, names, errorAt } = builder;
+  const app = filter.app_id ?? appId;
+  const events = useEventNames(app);
+  const list = useId();
+  return (
+    <>
+      <Field
+        label="Event"
+        list={list}
+        value={filter.log_name}
+        error={errorAt(`${path}.log_name`)}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={({ target }) => onChange({ ...filter, log_name: target.value })}
+      />
+      <datalist id={list}>
+        {(events ?? []).map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <SelectField
+        label="How often"
+        value={filter.operator}
+        error={errorAt(`${path}.operator`)}
+        onChange={({ target }) => onChange({ ...filter, operator: target.value as EventsFilter['operator'] })}
+      >
+        <Options values={COUNT_OPERATORS} value={filter.operator} />
+      </SelectField>
+      <Field
+        label="Times"
+        type="number"
+        min={0}
+        value={filter.count}
+        error={errorAt(`${path}.count`)}
+        onChange={({ target }) => onChange({ ...filter, count: Number(target.value) })}
+      />
+      <PeriodFields
+        period={filter.period}
+        path={path}
+        errorAt={errorAt}
+        onChange={(period) => onChange({ ...filter, period })}
+      />
+      {names.apps !== null && names.apps.length > 1 && (
+        <SelectField
+          label="In the app"
+          value={filter.app_id ?? ''}
+          error={errorAt(`${path}.app_id`)}
+          onChange={({ target }) => onChange(withApp(filter, target.value))}
+        >
+          <option value="">this one</option>
+          {names.apps.filter(({ identifier }) => identifier !== appId).map(named)}
+        </SelectField>
+      )}
+      <DetailsField filter={filter} error={errorAt(`${path}.match_details`)} onChange={onChange} />
+    </>
+  );
+}
+
+function withApp({ app_id: _, ...filter }: EventsFilter, app: string): EventsFilter {
+  return app === '' ? filter : { ...filter, app_id: app };
+}
+
+/** The details as JSON, which becomes part of the filter when the field is left. */
+function DetailsField({
+  filter,
+  error,
+  onChange,
+}: {
+  filter: EventsFilter;
+  error: string | undefined;
+  onChange: Change<EventsFilter>;
+}) {
+  const { match_details: details, ...rest } = filter;
+  const text = details === undefined ? '' : stringify(details);
+  return (
+    <details open={details !== undefined || error !== undefined}>
+      <summary className="small">With details</summary>
+      <Field
+        key={text}
+        label="One of these objects"
+        defaultValue={text}
+        placeholder='[{"category": "shoes"}]'
+        error={error}
+        spellCheck={false}
+        onBlur={({ target }) => {
+          target.setCustomValidity('');
+          if (target.value === '') onChange(rest);
+          else
+            try {
+              onChange({ ...filter, match_details: parse(target.value) as NonNullable<typeof details> });
+            } catch {
+              target.setCustomValidity('This is no JSON: write [{"category": "shoes"}]');
+              target.reportValidity();
+            }
+        }}
+      />
+    </details>
+  );
+}
+
+function PeriodFields({
+  period,
+  path,
+  errorAt,
+  onChange,
+}: {
+  period: FilterPeriod;
+  path: string;
+  errorAt: Builder['errorAt'];
+  onChange: (period: FilterPeriod) => void;
+}) {
+  const error = errorAt(`${path}.period`) ?? errorAt(`${path}.period.last_days`);
+  const isLast = 'last_days' in period;
+  return (
+    <>
+      <SelectField
+        label="When (UTC)"
+        value={isLast ? 'last' : 'days'}
+        error={isLast ? undefined : error}
+        onChange={({ target }) => onChange(target.value === 'last' ? { last_days: 30 } : lastMonth())}
+      >
+        <option value="last">in the last days</option>
+        <option value="days">from day to day</option>
+      </SelectField>
+      {isLast ? (
+        <Field
+          label="Days"
+          type="number"
+          min={1}
+          value={period.last_days}
+          error={error}
+          onChange={({ target }) => onChange({ last_days: Number(target.value) })}
+        />
+      ) : (
+        <>
+          <Field
+            label="From"
+            type="date"
+            value={period.from}
+            error={errorAt(`${path}.period.from`)}
+            onChange={({ target }) => onChange({ ...period, from: target.value })}
+          />
+          <Field
+            label="Till"
+            type="date"
+            value={period.till}
+            error={errorAt(`${path}.period.till`)}
+            onChange={({ target }) => onChange({ ...period, till: target.value })}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+function lastMonth(): FilterPeriod {
+  const dayOf = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  return { from: dayOf(29), till: dayOf(0) };
+}
+
+function SegmentFields({ filter, path, builder: { names, errorAt }, onChange }: Of<SegmentsFilter>) {
+  const identifiers = filter.segment_identifiers;
+  const error =
+    errorAt(`${path}.segment_identifiers`) ??
+    identifiers.map((_, index) => errorAt(`${path}.segment_identifiers.${index}`)).find(Boolean);
+  return (
+    <>
+      <InField filter={filter} onChange={onChange} />
+      <SelectField
+        label="Which"
+        value={filter.selection}
+        onChange={({ target }) => onChange({ ...filter, selection: target.value as SegmentsFilter['selection'] })}
+      >
+        <Options values={SELECTIONS} value={filter.selection} />
+      </SelectField>
+      <NamesField
+        label="Segments"
+        names={names.segments}
+        values={identifiers}
+        error={error}
+        onChange={(next) => onChange({ ...filter, segment_identifiers: next })}
+      />
+    </>
+  );
+}
+
+function FunnelFields({ filter, path, builder: { names, errorAt }, onChange }: Of<FunnelsFilter>) {
+  const steps = names.funnels?.find(({ identifier }) => identifier === filter.funnel_identifier)?.steps;
+  return (
+    <>
+      <InField filter={filter} onChange={onChange} />
+      <NameField
+        label="Funnel"
+        value={filter.funnel_identifier}
+        names={names.funnels}
+        error={errorAt(`${path}.funnel_identifier`)}
+        onChange={(identifier) => onChange({ ...filter, funnel_identifier: identifier, step: 0, outcome: 'completed' })}
+      />
+      <SelectField
+        label="Who"
+        value={filter.outcome}
+        error={errorAt(`${path}.outcome`)}
+        onChange={({ target }) => {
+          const outcome = target.value as FunnelsFilter['outcome'];
+          onChange({ ...filter, outcome, step: outcome === 'dropped' ? Math.max(1, filter.step) : filter.step });
+        }}
+      >
+        <option value="completed">completed the step</option>
+        <option value="dropped">stopped before the step</option>
+      </SelectField>
+      <Field
+        label="Step, from 0"
+        type="number"
+        min={filter.outcome === 'dropped' ? 1 : 0}
+        max={steps === undefined ? undefined : steps - 1}
+        value={filter.step}
+        error={errorAt(`${path}.step`)}
+        onChange={({ target }) => onChange({ ...filter, step: Number(target.value) })}
+      />
+      <PeriodFields
+        period={filter.period}
+        path={path}
+        errorAt={errorAt}
+        onChange={(period) => onChange({ ...filter, period })}
+      />
+    </>
+  );
+}
+
+function CampaignFields({ filter, path, builder: { names, errorAt }, onChange }: Of<CampaignsFilter>) {
+  const { campaign_identifiers: campaigns = [], last_days: days } = filter;
+  const error =
+    errorAt(`${path}.campaign_identifiers`) ??
+    campaigns.map((_, index) => errorAt(`${path}.campaign_identifiers.${index}`)).find(Boolean);
+  return (
+    <>
+      <InField filter={filter} onChange={onChange} />
+      <SelectField
+        label="Who"
+        value={filter.outcome}
+        onChange={({ target }) => onChange({ ...filter, outcome: target.value as CampaignsFilter['outcome'] })}
+      >
+        <Options values={MESSAGE_OUTCOMES} value={filter.outcome} />
+      </SelectField>
+      <NamesField
+        label="A message of"
+        none="any campaign of the app"
+        names={names.campaigns}
+        values={campaigns}
+        error={error}
+        onChange={(next) =>
+          onChange(withoutEmpty({ ...filter, campaign_identifiers: next.length === 0 ? undefined : next }))
+        }
+      />
+      <Field
+        label="In the last days"
+        type="number"
+        min={1}
+        max={30}
+        placeholder="any time"
+        value={days ?? ''}
+        error={errorAt(`${path}.last_days`)}
+        onChange={({ target }) =>
+          onChange(withoutEmpty({ ...filter, last_days: target.value === '' ? undefined : Number(target.value) }))
+        }
+      />
+    </>
+  );
+}
+
+function withoutEmpty(filter: CampaignsFilter): CampaignsFilter {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as CampaignsFilter;
+}
+
+function InField<F extends { operator: 'is_in' | 'is_not_in' }>({
+  filter,
+  onChange,
+}: {
+  filter: F;
+  onChange: Change<F>;
+}) {
+  return (
+    <SelectField
+      label="People"
+      value={filter.operator}
+      onChange={({ target }) => onChange({ ...filter, operator: target.value as F['operator'] })}
+    >
+      <option value="is_in">are in</option>
+      <option value="is_not_in">are not in</option>
+    </SelectField>
+  );
+}
+
+/** A name from a list; typed, without the right to the list. A stored name that is gone stays to be seen. */
+function NameField({
+  label,
+  value,
+  names,
+  error,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  names: readonly Named[] | null;
+  error: string | undefined;
+  onChange: (identifier: string) => void;
+}) {
+  if (names === null)
+    return (
+      <Field
+        label={label}
+        value={value}
+        error={error}
+        spellCheck={false}
+        onChange={({ target }) => onChange(target.value)}
+      />
+    );
+  return (
+    <SelectField label={label} value={value} error={error} onChange={({ target }) => onChange(target.value)}>
+      <option value="">Choose</option>
+      {value !== '' && !names.some(({ identifier }) => identifier === value) && <option value={value}>{value}</option>}
+      {names.map(named)}
+    </SelectField>
+  );
+}
+
+/** Several names: chosen one after the other, each with a button that takes it away. */
+function NamesField({
+  label,
+  none,
+  names,
+  values,
+  error,
+  onChange,
+}: {
+  label: string;
+  none?: string;
+  names: readonly Named[] | null;
+  values: readonly string[];
+  error: string | undefined;
+  onChange: (values: string[]) => void;
+}) {
+  const add = (identifier: string): void => onChange([...new Set([...values, identifier])]);
+  const nameOf = (id: string): string => names?.find(({ identifier }) => identifier === id)?.name ?? id;
+  return (
+    <div className="names">
+      {names === null ? (
+        <Field
+          label={label}
+          error={error}
+          hint="An identifier; Enter adds it"
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.currentTarget.value === '') return;
+            event.preventDefault();
+            add(event.currentTarget.value);
+            event.currentTarget.value = '';
+          }}
+        />
+      ) : (
+        <SelectField label={label} value="" error={error} onChange={({ target }) => add(target.value)}>
+          <option value="">{values.length === 0 ? (none ?? 'Choose') : 'Add another'}</option>
+          {names.filter(({ identifier }) => !values.includes(identifier)).map(named)}
+        </SelectField>
+      )}
+      <span className="chips">
+        {values.map((value) => (
+          <button
+            key={value}
+            type="button"
+            className="toggle"
+            aria-label={`Remove ${nameOf(value)}`}
+            onClick={() => onChange(values.filter((each) => each !== value))}
+          >
+            {nameOf(value)} <Icon name="close" />
+          </button>
+        ))}
+      </span>
+    </div>
+  );
+}
+
+const named = ({ identifier, name }: Named) => (
+  <option key={identifier} value={identifier}>
+    {name}
+  </option>
+);
+
+/** Options of words; a value that is none of them is shown, too. */
+function Options({ values, value }: { values: readonly string[]; value: string }) {
+  return [...(value !== '' && !values.includes(value) ? [value] : []), ...values].map((each) => (
+    <option key={each} value={each}>
+      {words(each)}
+    </option>
+  ));
+}
