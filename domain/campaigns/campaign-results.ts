@@ -15,7 +15,7 @@ export const RESULT_GROUPS = [
   'in_app_only',
   'not_sent',
 ] as const;
-export type ResultGroup = (typeof RESULT_GROUPS)[number];
+type ResultGroup = (typeof RESULT_GROUPS)[number];
 
 /** Messages of one code. `delivered`: confirmed by the device; `inapp`: the device got the in-app message. */
 export type CountedCode = {
@@ -28,7 +28,7 @@ export type CountedCode = {
   clicked: number;
 };
 
-export type ResultCounts = Record<ResultGroup, number> & {
+type ResultCounts = Record<ResultGroup, number> & {
   messages: number;
   sent: number;
   opened: number;
@@ -45,7 +45,7 @@ const SENT: Partial<Record<AttemptCode, ResultGroup>> = {
 };
 
 /** Returns how many messages of a code are in each group. They add up to its messages. */
-export function groupsOf({ code, messages, delivered, inapp }: CountedCode): Partial<Record<ResultGroup, number>> {
+function groupsOf({ code, messages, delivered, inapp }: CountedCode): Partial<Record<ResultGroup, number>> {
   if (code === 'PENDING') return { waiting: messages };
   const sent = SENT[code];
   if (sent === undefined) return { in_app_only: inapp, not_sent: messages - inapp };

@@ -4,7 +4,7 @@ import * as api from '../../api/campaigns/campaign-audience.ts';
 import { AudienceTally, type ZoneCount } from '../../domain/campaigns/audience-tally.ts';
 import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { zoneOf } from '../../domain/campaigns/local-time.ts';
-import { type PushTimes, pushTimes } from '../../domain/campaigns/push-times.ts';
+import { type PushLimits, type PushTimes, pushTimes } from '../../domain/campaigns/push-times.ts';
 import { type PlannedSend, scheduleOf, sendPlan } from '../../domain/campaigns/send-plan.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { isQuietIn, type QuietHours } from '../../domain/sends/quiet-hours.ts';
@@ -194,11 +194,7 @@ async function listZones(db: Queryable, entityId: number, { appId, appTimezone }
   );
 }
 
-function timesOf(
-  sends: readonly PlannedSend[],
-  zones: Zones | null,
-  limits: Parameters<typeof pushTimes>[1],
-): PushTimes[] | null {
+function timesOf(sends: readonly PlannedSend[], zones: Zones | null, limits: PushLimits): PushTimes[] | null {
   if (zones === null) return null;
   return pushTimes(
     sends.map((send) => ({ at: send.at, pushes: sumOf(zonesOf(send, zones), 'pushes') })),
