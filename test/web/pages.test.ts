@@ -52,6 +52,7 @@ const ADDRESSES: Record<string, (own: Sample) => string> = {
   '/privacy/$id': ({ gdpr }) => `/privacy/${gdpr.deletionId}`,
   '/segments/$id': ({ segment }) => `/segments/${segment}`,
   '/segments/$id/edit': ({ segment }) => `/segments/${segment}/edit`,
+  '/funnels/$id': ({ funnel }) => `/funnels/${funnel}`,
   '/people': ({ person }) => `/people#${new URLSearchParams({ user_id: person }).toString()}`,
 };
 

@@ -5,6 +5,7 @@ import { homePages } from './core/index.ts';
 import { explorerPages } from './explorer/index.ts';
 import { exportPages } from './exports/index.ts';
 import { feedPages } from './feed/index.ts';
+import { funnelPages } from './funnels/index.ts';
 import { privacyPages } from './gdpr/index.ts';
 import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
@@ -21,6 +22,7 @@ export const PAGES: readonly Page[] = [
   ...peoplePages,
   ...explorerPages,
   ...segmentPages,
+  ...funnelPages,
   ...exportPages,
   ...privacyPages,
   ...accountPages,

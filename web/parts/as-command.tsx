@@ -8,6 +8,7 @@ import { useCopy } from './values.tsx';
 export function AsCommand({
   operation,
   params = {},
+  query,
   body,
   form,
   cli,
@@ -15,6 +16,8 @@ export function AsCommand({
 }: {
   operation: OperationName;
   params?: Record<string, string>;
+  /** Parameters that the call needs behind its path; values in angle brackets are to be filled in. */
+  query?: Record<string, string>;
   body?: unknown;
   /** Fields of a web form; a file as `@name`. */
   form?: Record<string, string>;
@@ -23,7 +26,7 @@ export function AsCommand({
   /** Page of the manual, without `.md`. */
   manual: string;
 }) {
-  const curl = curlOf(operation, params, body, form);
+  const curl = curlOf(operation, params, query, body, form);
   return (
     <Panel title="As a command" end={<CopyButton text={[...(cli ?? []), curl].join('\n')} />}>
       <div className="body">
@@ -49,6 +52,7 @@ export function AsCommand({
 function curlOf(
   name: OperationName,
   params: Record<string, string>,
+  query: Record<string, string> | undefined,
   body: unknown,
   form: Record<string, string> = {},
 ): string {
@@ -57,12 +61,20 @@ function curlOf(
     params[key] === undefined ? whole : encodeURIComponent(params[key]),
   );
   return [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}"$MILLRACE_URL${address}"`,
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$MILLRACE_URL${address}${searchOf(query)}"`,
     `-H "Authorization: Token $MILLRACE_TOKEN"`,
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(stringify(body))}`]),
     ...Object.entries(form).map(([field, value]) => `-F ${quoted(`${field}=${value}`)}`),
   ].join(' \\\n  ');
 }
+
+const searchOf = (query: Record<string, string> = {}): string =>
+  Object.entries(query)
+    .map(
+      ([name, value], nth) =>
+        `${nth === 0 ? '?' : '&'}${name}=${/^<[a-z ]+>$/.test(value) ? value : encodeURIComponent(value)}`,
+    )
+    .join('');
 
 /** Returns a text as one word of a shell. */
 export const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -14,6 +14,19 @@ export function Count({ value }: { value: number | bigint }) {
   return <span className="n">{countText(value)}</span>;
 }
 
+/** Returns a share with one decimal, such as `24.0 %`; a dash of nothing. */
+export const percentText = (part: number, whole: number): string =>
+  whole === 0 ? '–' : `${oneDecimal.format((100 * part) / whole)} %`;
+
+/** Shows a share and the whole that it is a part of. */
+export function Percent({ part, whole, of }: { part: number; whole: number; of: string }) {
+  return (
+    <>
+      <span className="n">{percentText(part, whole)}</span> of {of}
+    </>
+  );
+}
+
 /** Returns bytes in MB, below 0.1 MB in bytes. */
 export function bytesText(bytes: number): string {
   return bytes < 100_000 ? `${countText(bytes)} bytes` : `${oneDecimal.format(bytes / 1_000_000)} MB`;

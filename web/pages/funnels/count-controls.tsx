@@ -1,0 +1,103 @@
+/** What a funnel is counted by: days, a property that divides people, fast or exact. All stand in the address. */
+import { type FormEvent, useState } from 'react';
+import { Field, SelectField } from '../../parts/field.tsx';
+import { isDay, useFilters } from '../../parts/filters.ts';
+import { textOf } from '../../parts/text-of.ts';
+import { Toggles } from '../../parts/toggles.tsx';
+import { useSession } from '../../session/session.tsx';
+import type { Asked, CountKind } from './use-counts.ts';
+import { BREAKDOWNS, OF_DETAIL } from './words.ts';
+
+export function CountControls({
+  asked,
+  breakdown,
+  kind,
+}: {
+  asked: Asked;
+  breakdown: string | undefined;
+  kind: CountKind;
+}) {
+  const [, change] = useFilters();
+  const setDay = (name: 'from' | 'till', day: string): void => {
+    if (isDay(day)) change({ [name]: day });
+  };
+  return (
+    <div className="controls">
+      <Field
+        label="From, UTC"
+        type="date"
+        value={asked.from}
+        max={asked.till}
+        onChange={({ target }) => setDay('from', target.value)}
+      />
+      <Field
+        label="Till, UTC"
+        type="date"
+        value={asked.till}
+        min={asked.from}
+        onChange={({ target }) => setDay('till', target.value)}
+      />
+      <DividedBy breakdown={breakdown} />
+      <div className="field">
+        <span className="label">Count</span>
+        <Toggles<CountKind>
+          label="Count"
+          value={kind}
+          choices={[
+            { value: 'auto', title: 'Fast, then exact' },
+            { value: 'fast', title: 'Fast, 1 person in 16' },
+            { value: 'exact', title: 'Exact' },
+          ]}
+          onChange={(count) => change({ count: count === 'auto' ? undefined : count })}
+        />
+      </div>
+    </div>
+  );
+}
+
+function DividedBy({ breakdown }: { breakdown: string | undefined }) {
+  const [, change] = useFilters();
+  const { may } = useSession();
+  const isDetail = breakdown?.startsWith(OF_DETAIL) ?? false;
+  const [isNaming, setNaming] = useState(isDetail);
+  const choose = (value: string): void => {
+    setNaming(value === OF_DETAIL);
+    if (value !== OF_DETAIL) change({ breakdown: value === '' ? undefined : value });
+  };
+  const send = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    change({ breakdown: `${OF_DETAIL}${textOf(event.currentTarget, 'property')}` });
+  };
+  return (
+    <>
+      <SelectField
+        label="Divided by"
+        value={isNaming ? OF_DETAIL : (breakdown ?? '')}
+        onChange={({ target }) => choose(target.value)}
+      >
+        <option value="">not divided</option>
+        {Object.entries(BREAKDOWNS).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+        {may('quickFunnelStats', { breakdown: OF_DETAIL }) && (
+          <option value={OF_DETAIL}>A property of the event</option>
+        )}
+      </SelectField>
+      {isNaming && (
+        <form className="controls" onSubmit={send}>
+          <Field
+            label="Property"
+            name="property"
+            defaultValue={isDetail ? breakdown!.slice(OF_DETAIL.length) : ''}
+            required
+          />
+          <button type="submit" className="btn">
+            Divide
+          </button>
+        </form>
+      )}
+    </>
+  );
+}
