@@ -8,7 +8,7 @@ const HOUR = 3_600;
 const DAY = 86_400;
 
 /** Bounds of the bars in seconds: about twice as long each, and round. The last is the longest `max_duration`. */
-export const DURATION_BOUNDS: readonly number[] = [
+const DURATION_BOUNDS: readonly number[] = [
   0,
   1,
   2,

@@ -7,7 +7,7 @@ import { compileTemplate, isProfileName, readProfileName } from './placeholders.
 import type { NewVariant } from './variants.ts';
 
 /** Maximum number of profile values of a campaign: they are read for hundreds of people at once. */
-export const MAX_PROFILE_VALUES = 50;
+const MAX_PROFILE_VALUES = 50;
 
 export type NamedInField = { element: string; name: string };
 

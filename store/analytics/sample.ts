@@ -77,7 +77,7 @@ export function sampledEvents(apps: string, { aliases, from, until, isNeeded = i
 }
 
 /** Below this number of people a fast answer is exact: a sixteenth of them would say little. */
-export const FEW_PEOPLE = 10_000;
+const FEW_PEOPLE = 10_000;
 /** Maximum number of rows read to find that people are few: a person has hardly ever more than two. */
 const MAX_ROWS = 2 * FEW_PEOPLE;
 
