@@ -1,4 +1,4 @@
-/** What one person has of each filter's subject: values, numbers of events, segments. */
+/** Values that filters find of one person: attributes, numbers of events, segments. */
 import { readRow } from '../core/camel-row.ts';
 import { type Database, type Queryable, read } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';

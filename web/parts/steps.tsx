@@ -1,4 +1,4 @@
-/** Steps of a funnel as rows: how many people took each, of which number, and how many stopped there. */
+/** Steps of a funnel as rows: how many people took each, the share of the step before, and how many stopped there. */
 import type { ReactNode } from 'react';
 import { Icon } from './icon.tsx';
 import { countText, durationText, percentText } from './values.tsx';
@@ -21,7 +21,7 @@ export function Steps({
   dropActions,
 }: {
   steps: readonly ShownStep[];
-  /** What can be done with the people who took a step, and with those who stopped after it. */
+  /** Actions on the people who took a step, and on the ones who stopped after it. */
   stepActions: (step: number) => ReactNode;
   dropActions: (step: number) => ReactNode;
 }) {

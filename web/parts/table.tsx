@@ -5,7 +5,7 @@ import { Icon } from './icon.tsx';
 import { Skeleton, Unread } from './panel.tsx';
 import { Refused } from './refusal.tsx';
 
-/** What a press on a heading does, and whether the rows are in its order. */
+/** Sorting by a press on a heading; `isOn`: the rows are in its order. */
 type Sort = { isOn: boolean; direction: 'ascending' | 'descending'; onPress: () => void };
 export type Column<T> = { title: string; isNumber?: boolean; sort?: Sort; cell: (row: T) => ReactNode };
 

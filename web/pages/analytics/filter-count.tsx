@@ -18,10 +18,10 @@ const QUIET_MS = 600;
 const QUICK_MS = 100;
 
 export type FilterCounting = {
-  /** Of the filters as they are now; null until it is there. Without `sample` it is exact. */
+  /** Count of the filters as they are now; null until it is there. Without `sample` it is exact. */
   fast: Counted | null;
   exact: Counted | null;
-  /** Of filters before: shown pale until there is a newer count. */
+  /** Count of earlier filters: shown pale until there is a newer count. */
   before: Counted | null;
   isCounting: boolean;
   refusal: Refusal | null;

@@ -1,4 +1,4 @@
-/** Names that filters can compare with: events of apps, attributes, segments, funnels, campaigns, as far as rights go. */
+/** Names that filters compare with: events of apps, attributes, segments, funnels, campaigns, as far as rights go. */
 import type { ReactNode } from 'react';
 import type { SorAttribute } from '../../../api/client.ts';
 import { useRead } from '../../session/calls.ts';
@@ -19,7 +19,7 @@ export type Names = {
 
 export type ErrorAt = (path: string) => string | undefined;
 
-/** What the lines and groups of a builder share. */
+/** Names and actions that the lines and groups of a builder share. */
 export type Builder = {
   appId: string;
   names: Names;

@@ -30,7 +30,7 @@ function readElement(element: Shown | SegmentFilter): SegmentFilter | FilterBloc
   return 'values' in whole ? { ...whole, values: whole.values.map(String) } : whole;
 }
 
-/** What a call may leave out. */
+/** Members that a call may leave out. */
 const DEFAULTS: Record<Kind, object> = {
   attributes: { values: [] },
   devices: { values: [] },

@@ -1,4 +1,4 @@
-/** What happened in an app: a line a day with the period before, the kinds of events, and the events themselves. */
+/** Events of an app: a line a day with the period before, the kinds of events, and the events themselves. */
 import type { EventAnalytics } from '../../../api/client.ts';
 import { AsCommand, quoted } from '../../parts/as-command.tsx';
 import { FilterToggles } from '../../parts/filter-toggles.tsx';

@@ -1,4 +1,4 @@
-/** Lists of events, sessions and devices: columns chosen, details that open in the row, filters, and the same as a file. */
+/** Lists of events, sessions and devices: columns, details that open in the row, filters, and the same as a file. */
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import type { FormEvent, ReactNode } from 'react';
 import { stringify } from '../../../api/client.ts';

@@ -1,4 +1,4 @@
-/** What a funnel is counted by: days, a property that divides people, fast or exact. All stand in the address. */
+/** Controls of a funnel's count: days, a property that divides people, fast or exact. All stand in the address. */
 import { type FormEvent, useState } from 'react';
 import { Field, SelectField } from '../../parts/field.tsx';
 import { isDay, useFilters } from '../../parts/filters.ts';

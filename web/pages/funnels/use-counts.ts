@@ -58,7 +58,7 @@ function useAnswer(funnel: CountedFunnel, asked: Asked, mode: 'fast' | 'accurate
   const took = useRef({ key: '', since: 0, ms: 0 });
   const read = useRead('quickFunnelStats', { query: { ...asked, mode }, body: { funnel } }, { isWanted });
   if (isWanted && took.current.key !== key) took.current = { key, since: performance.now(), ms: 0 };
-  // What another question was answered stays away: it may have other days or steps.
+  // Answers to another question stay away: they may have other days or steps.
   const stats = read.isPlaceholderData || !isWanted ? undefined : read.data;
   if (stats && took.current.ms === 0) took.current.ms = performance.now() - took.current.since;
   const answer = stats && { stats, tookMs: took.current.ms, at: read.dataUpdatedAt };

@@ -6,10 +6,10 @@ import { countText, durationText } from '../../parts/values.tsx';
 
 export type Step = Funnel['steps'][number];
 
-/** What is counted: a stored funnel, or one that is not stored yet. */
+/** A funnel to count, stored or not. */
 export type CountedFunnel = { max_duration: number; steps: Step[] };
 
-/** What is asked about the people of a step: those who completed it, or dropped out before it. */
+/** A question about the people of a step: who completed it, or who dropped out before it. */
 export type AskedStep = { step: number; outcome: 'completed' | 'dropped' };
 
 /** Returns the names of a step's events: any of them completes it. */

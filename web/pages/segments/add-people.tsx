@@ -10,7 +10,7 @@ import { countText } from '../../parts/values.tsx';
 import { useAction } from '../../session/calls.ts';
 import { DropFile } from '../imports/drop-file.tsx';
 
-/** What an answer may be about; the server takes as many ids in a call. */
+/** Maximum number of ids; the server takes as many in a call. */
 const MOST = 100_000;
 const CHANGES = ['viewSegment', 'listSegments', 'countSegmentDays'] as const;
 

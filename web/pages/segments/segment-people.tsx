@@ -89,7 +89,7 @@ export function People({ id }: { id: string }) {
       columns={[{ title: 'Person', cell: (person) => <OnePerson {...person} /> }]}
       rows={read.data?.pages.flatMap(({ people }) => people) ?? []}
       keyOf={({ user_id: user, device_id: device }) => `${user} ${device}`}
-      empty={<Empty says="Nobody is in it." />}
+      empty={<Empty says="It has no people." />}
       more={read}
     />
   );
