@@ -204,6 +204,7 @@ export const App = z
     is_qa: z.boolean().describe('True for a test app'),
     has_usage_data: z.boolean().describe('True if there is a device or a session'),
     has_pem_file: z.boolean().describe('True if a push certificate is neither revoked nor expired'),
+    has_api_key: z.boolean().describe('True if its SDK can send: a key is not revoked'),
     last_sdk_version: orNone,
     children_app_id: z.array(z.string()),
     parent_app_id: orNone,

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { refuse } from '../../domain/core/refusal.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
-import { appParams } from '../apps/apps.ts';
+import { appParams } from '../apps/find-app.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { recordTable } from '../core/group.ts';
 import { sayValue, table } from '../core/table.ts';

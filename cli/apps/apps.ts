@@ -1,26 +1,15 @@
-/** The commands of `millrace apps`: list, show, kinds of events and errors, last calls. */
-import { setTimeout as delay } from 'node:timers/promises';
+/** The commands of `millrace apps`: list, show, change, keys, kinds of events and errors. */
 import { type Command, Option } from 'commander';
-import {
-  type ApiKey,
-  type BodyOf,
-  type Client,
-  type Crash,
-  type EventDefinition,
-  type LiveCall,
-  stringify,
-  type ViewedApp,
-} from '../../api/client.ts';
+import type { ApiKey, BodyOf, Crash, EventDefinition, ViewedApp } from '../../api/client.ts';
 import { APP_TYPES } from '../../domain/apps/app.ts';
-import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
-import { resolveNamed } from '../core/nearest.ts';
 import { readJsonObject } from '../core/read-input.ts';
 import { readPassword } from '../core/ask.ts';
-import { escapeControls } from '../core/write-out.ts';
-import { printable } from '../core/table.ts';
-import { untilAnswered } from '../core/until-answered.ts';
+import { addCallCommands } from './app-calls.ts';
+import { addCertificateCommands } from './app-certificates.ts';
+import { addWalletCommands } from './app-wallet.ts';
+import { APP, appParams, findApp } from './find-app.ts';
 
 type AppOptions = {
   name?: string;
@@ -42,9 +31,6 @@ const NOT_VERIFIED =
   'Everybody who has the app has its key. With it they can read the in-app messages of a device whose id they know,\n' +
   'and receive messages for any user on a device that they make up. Before messages hold personal data, set verified_users\n' +
   '(docs/security.md).';
-const TAIL =
-  'show the calls of its SDK as they come in: accepted, repeated, or refused and why, traits that failed, and keys ' +
-  'whose attribute became a String; until Ctrl-C';
 const typeOption = () => new Option('--type <type>').choices(APP_TYPES);
 
 export function addAppsCommand(program: Command, run: Run): void {
@@ -121,18 +107,14 @@ export function addAppsCommand(program: Command, run: Run): void {
           return (await context.client.updateApp({ params: { app_identifier: identifier }, body })).apps;
         },
       },
-      {
-        name: 'tail',
-        description: TAIL,
-        args: [APP],
-        options: [['--once', 'only the last ones']],
-        does: tail,
-      },
     ],
   });
+  addCallCommands(apps, run);
   addKeys(apps, run);
   addEvents(apps, run);
   addCrashes(apps, run);
+  addCertificateCommands(apps, run);
+  addWalletCommands(apps, run);
 }
 
 async function bodyOf(
@@ -225,6 +207,31 @@ function addEvents(apps: Command, run: Run): void {
         },
       },
       {
+        name: 'name',
+        description: 'give one a name for people, mark it as a key event, or label it; what you leave out stays',
+        args: [APP, EVENT],
+        options: [
+          ['--name <name>', 'name for people; empty: the name of the event'],
+          ['--goal', 'a key event, such as a purchase'],
+          ['--no-goal', 'no key event'],
+          ['--label <label...>', 'all its labels'],
+        ],
+        does: async (
+          { client }: CommandContext,
+          { name, goal, label }: { name?: string; goal?: boolean; label?: string[] },
+          given: string,
+          event: string,
+        ) =>
+          client.updateEventDefinition({
+            params: { ...(await appParams(client, given)), event_id: event },
+            body: {
+              ...(name === undefined ? {} : { display_name: name === '' ? null : name }),
+              ...(goal === undefined ? {} : { goal }),
+              ...(label && { labels: label }),
+            },
+          }),
+      },
+      {
         name: 'remove',
         description: 'delete one, after asking; its events stay, and new ones make another one',
         args: [APP, EVENT],
@@ -271,44 +278,4 @@ function addCrashes(apps: Command, run: Run): void {
       },
     ],
   });
-}
-
-const ASK_EVERY_MS = 1_000;
-
-/** Prints the last calls, then new ones, also after a restart of the server. With --json each is a line. */
-async function tail(
-  { client, console, stdout, isJson, setResult }: CommandContext,
-  { once }: { once?: true },
-  given: string,
-): Promise<void> {
-  const params = await appParams(client, given);
-  for (let after = 0; ; await delay(ASK_EVERY_MS)) {
-    const ask = () => client.listLiveCalls({ params, query: { after } });
-    const { calls } = once ? await ask() : await untilAnswered(ask, (text) => console.error(text));
-    for (const call of calls.toReversed()) {
-      if (isJson && !once) stdout.write(`${escapeControls(stringify(call))}\n`);
-      else console.log(lineOf(call));
-    }
-    after = calls[0]?.id ?? after;
-    if (!once) continue;
-    setResult(calls);
-    return;
-  }
-}
-
-function lineOf({ received_at: at, outcome, code, message, call }: LiveCall): string {
-  const why = message === null ? '' : ` (${code === null ? '' : `${code}: `}${message})`;
-  return printable(`${new Date(at).toLocaleTimeString('en-GB')} ${outcome}${why} ${call}`);
-}
-
-export async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
-  return { app_identifier: (await findApp(client, given)).identifier };
-}
-
-const APP = ['<app>', 'its name or identifier'] as const;
-
-export async function findApp(client: Client, given: string): Promise<ViewedApp> {
-  const { apps } = await client.listApps({ query: { unwanted: true, secrets: false } });
-  const resolved = resolveNamed(apps, given, ['app', 'apps']);
-  return 'found' in resolved ? resolved.found : refuse(404, 'no_app', resolved.error);
 }

@@ -1,7 +1,7 @@
 /** The command `millrace push`: what the providers of an app's pushes said, and whether they work. */
 import type { Command } from 'commander';
 import { PUSH_PLATFORMS } from '../../domain/sends/push.ts';
-import { findApp } from '../apps/apps.ts';
+import { findApp } from '../apps/find-app.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { recordTable } from '../core/group.ts';
 import { sayValue, table } from '../core/table.ts';

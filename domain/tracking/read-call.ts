@@ -247,7 +247,7 @@ const CRASH = 'Application Crashed';
 type Detail = { [member: string]: Json };
 
 /** Returns a call's event: named by track itself, by Segment's rule for page and screen; null for other calls. */
-function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: CallEvent | null } | CallError {
+export function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: CallEvent | null } | CallError {
   if (type !== 'track' && type !== 'page' && type !== 'screen') return { event: null };
   const properties = fieldsOf(fields.properties);
   if (properties === undefined) return invalid('properties', 'must be an object');

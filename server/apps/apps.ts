@@ -162,6 +162,7 @@ function showFigures(figures: AppFigures) {
   return {
     has_usage_data: figures.hasUsageData,
     has_pem_file: figures.hasPemFile,
+    has_api_key: figures.hasApiKey,
     last_sdk_version: figures.lastSdkVersion,
     downloads: figures.downloads,
     downloads_last_report_date: figures.downloadsLastReportDay,

@@ -6,6 +6,7 @@ import type { Queryable } from '../core/database.ts';
 export type AppFigures = {
   hasUsageData: boolean;
   hasPemFile: boolean;
+  hasApiKey: boolean;
   lastSdkVersion: string | null;
   downloads: number;
   /** The UTC day on which the newest device was first seen, in seconds since the epoch. */
@@ -44,21 +45,22 @@ export async function listAppFigures(
   const ofDevices = await countDevices(db, entityId, appIds, kept);
   const idle = appIds.filter((id) => !ofDevices.has(id));
   // Reads a row of each app, by the keys of sessions and fingerprints. ORDER BY keeps the planner from reading all.
-  const rows = readRows<Row<'sessions', 'id'> & { hasSessions: boolean; hasPemFile: boolean }>(
+  const rows = readRows<Row<'sessions', 'id'> & { hasSessions: boolean; hasPemFile: boolean; hasApiKey: boolean }>(
     await db.query(
       `SELECT a.id,
        a.id = ANY ($3) AND (SELECT s.id FROM sessions s WHERE s.entity_id = $1 AND s.app_id = a.id
          ORDER BY s.app_id, s.started_at DESC LIMIT 1) IS NOT NULL AS has_sessions,
        EXISTS (SELECT FROM push_certificates c WHERE c.entity_id = $1 AND c.app_id = a.id AND NOT c.revoked AND c.not_after > now())
-         AS has_pem_file
+         AS has_pem_file,
+       EXISTS (SELECT FROM app_api_keys k WHERE k.entity_id = $1 AND k.app_id = a.id AND NOT k.revoked) AS has_api_key
      FROM unnest($2::integer[]) AS a (id)`,
       [entityId, appIds, idle],
     ),
   );
   return new Map(
-    rows.map(({ id, hasSessions, hasPemFile }) => {
+    rows.map(({ id, hasSessions, ...has }) => {
       const figures = ofDevices.get(id) ?? NO_DEVICES;
-      return [id, { ...figures, hasPemFile, hasUsageData: figures.downloads > 0 || hasSessions }];
+      return [id, { ...figures, ...has, hasUsageData: figures.downloads > 0 || hasSessions }];
     }),
   );
 }

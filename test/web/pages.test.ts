@@ -53,6 +53,9 @@ const ADDRESSES: Record<string, (own: Sample) => string> = {
   '/segments/$id': ({ segment }) => `/segments/${segment}`,
   '/segments/$id/edit': ({ segment }) => `/segments/${segment}/edit`,
   '/funnels/$id': ({ funnel }) => `/funnels/${funnel}`,
+  '/apps/$id': ({ app }) => `/apps/${app.identifier}`,
+  '/apps/$id/edit': ({ app }) => `/apps/${app.identifier}/edit`,
+  '/apps/$id/wallet': ({ app }) => `/apps/${app.identifier}/wallet`,
   '/people': ({ person }) => `/people#${new URLSearchParams({ user_id: person }).toString()}`,
 };
 

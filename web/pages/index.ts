@@ -1,5 +1,6 @@
 /** All pages, in the order of the menu. */
 import { accountPages } from './accounts/index.ts';
+import { appPages } from './apps/index.ts';
 import { attributePages } from './attributes/index.ts';
 import { homePages } from './core/index.ts';
 import { explorerPages } from './explorer/index.ts';
@@ -20,6 +21,7 @@ export const PAGES: readonly Page[] = [
   ...syncPages,
   ...attributePages,
   ...peoplePages,
+  ...appPages,
   ...explorerPages,
   ...segmentPages,
   ...funnelPages,

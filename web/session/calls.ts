@@ -25,20 +25,22 @@ const call = <N extends OperationName>(
 ): Promise<ResultOf<N>> =>
   (client[name] as (input: InputOf<N>, options: object) => Promise<ResultOf<N>>)(input, options);
 
-export type ReadOptions<R> = {
+export type ReadOptions<R, I = unknown> = {
   /** False: not yet. An audited look begins with a press, for example. */
   isWanted?: boolean;
   /** Asks again, by and by more rarely, for as long as this is true of the result. Not for audited looks. */
   pollWhile?: (result: R) => boolean;
   /** The result holds a secret: it goes with the part that shows it. */
   isForgotten?: boolean;
+  /** Asks again for what is new alone, and joins it to what is known. */
+  follow?: { inputAfter: (known: R) => I; join: (known: R, more: R) => R };
 };
 
 /** Reads an operation's result. An audited look is never repeated by itself. */
 export function useRead<N extends OperationName>(
   name: N,
   input: InputOf<N>,
-  { isWanted = true, pollWhile, isForgotten = false }: ReadOptions<ResultOf<N>> = {},
+  { isWanted = true, pollWhile, isForgotten = false, follow }: ReadOptions<ResultOf<N>, InputOf<N>> = {},
 ): UseQueryResult<ResultOf<N>, Refusal> {
   const { session } = useSession();
   const isAudited = isLookOf(name, input);
@@ -47,11 +49,12 @@ export function useRead<N extends OperationName>(
   return useQuery<ResultOf<N>, Refusal>({
     queryKey,
     // The page, not the person, asks again for known data.
-    queryFn: (context) =>
-      call(name, input, {
-        ...signalOf(isAudited, context),
-        ...(queries.getQueryData(queryKey) === undefined ? {} : BACKGROUND),
-      }),
+    queryFn: (context): Promise<ResultOf<N>> => {
+      const known = queries.getQueryData<ResultOf<N>>(queryKey);
+      const options = { ...signalOf(isAudited, context), ...(known === undefined ? {} : BACKGROUND) };
+      if (known === undefined || follow === undefined) return call(name, input, options);
+      return call(name, follow.inputAfter(known), options).then((more) => follow.join(known, more));
+    },
     enabled: isWanted,
     ...(isForgotten ? { gcTime: 0 } : { placeholderData: keepPreviousData }),
     ...(isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
@@ -68,7 +71,9 @@ function signalOf(isAudited: boolean, context: { signal: AbortSignal }): { signa
   return isAudited ? {} : { signal: context.signal };
 }
 
+/** Returns whether a call writes an entry each time. What is followed writes one an hour, and may be asked for again. */
 function isLookOf(name: OperationName, input: unknown): boolean {
+  if (operationOf(name).isFollowed) return false;
   const { query } = (input ?? {}) as { query?: Record<string, unknown> };
   return isLook(operationOf(name), query);
 }

@@ -284,6 +284,16 @@ describe('millrace apps and labels', () => {
     ]);
     const events = (await json(['apps', 'events', 'Shop app'])) as { identifier: number; name: string }[];
     expect(events.map(({ name }) => name)).toEqual(['Opened', 'Application Crashed']);
+    expect((await millrace(['apps', 'counts', 'Shop app', '--days', '1'])).out).toMatch(
+      /^[\d-]+ +3 +2 +0 +1\nlast call /m,
+    );
+    expect((await millrace(['apps', 'refused', 'Shop app', '--code', 'invalid'])).out).toMatch(
+      / invalid: event: .*\n {2}Give the event a name\.\n {2}- analytics\.track\(.*\n {2}\+ .*'<name of the event>'/,
+    );
+    const named = ['apps', 'events', 'name', 'Shop app', String(events[0]!.identifier), '--name', 'Came', '--goal'];
+    expect((await millrace([...named, '--label', 'shop'])).out).toMatch(/ Opened +Came +goal +shop$/m);
+    expect((await millrace(['labels', 'remove', 'shop', '--yes'])).status).toBe(0);
+    expect((await millrace(['apps', 'certificates', 'Shop app'])).out).toMatch(/^identifier/);
     const [crash] = (await json(['apps', 'crashes', 'list', 'Shop app'])) as { identifier: string }[];
     expect((await millrace(['apps', 'crashes', 'remove', 'Shop app', crash!.identifier, '--yes'])).status).toBe(0);
     expect(
@@ -292,6 +302,45 @@ describe('millrace apps and labels', () => {
     expect(await json(['apps', 'crashes', 'Shop app'])).toEqual([]);
     expect(await json(['apps', 'events', 'Shop app'])).toMatchObject([{ name: 'Application Crashed' }]);
     expect((await millrace(['apps', 'view', 'Shop ap'])).err).toMatch(/^Shop ap is no app: did you mean /);
+  });
+
+  it('sets the data wallet of an app from a file, as it prints it', async () => {
+    await millrace(['apps', 'add', 'Wallet app', '--package', 'com.example.wallet', '--type', 'Web App']);
+    const file = join(await mkdtemp(join(tmpdir(), 'millrace-wallet-')), 'wallet.json');
+    onFileEnd(() => rm(dirname(file), { recursive: true }));
+    const set = (...more: string[]) => millrace(['apps', 'wallet', 'set', 'Wallet app', file, ...more]);
+    const wallet = {
+      languages: ['en', 'fr'],
+      legal_texts: [{ technical_name: 'notice', title: { en: 'Your data' }, text: { en: 'Little.' } }],
+      categories: [{ technical_name: 'shopping', title: { en: 'Shopping', fr: 'Achats' }, description: {} }],
+      recipients: [
+        {
+          technical_name: 'crm',
+          display_name: 'Our CRM',
+          data_elements: [
+            { technical_name: 'orders', display_name: 'Orders', data_category: { technical_name: 'shopping' } },
+          ],
+        },
+      ],
+      purposes: [
+        {
+          technical_name: 'letter',
+          title: { en: 'Newsletter' },
+          description: {},
+          data_elements: [{ technical_name: 'orders', recipient: { technical_name: 'crm' } }],
+        },
+      ],
+    };
+    await writeFile(file, JSON.stringify(wallet));
+    expect((await set()).out).toBe('4 made, 0 set, 0 deleted\n');
+    expect(await json(['apps', 'wallet', 'view', 'Wallet app'])).toEqual(wallet);
+    expect((await millrace(['apps', 'wallet', 'Wallet app'])).out).toMatch(/^legal texts +notice +fr$/m);
+    await writeFile(file, JSON.stringify({ ...wallet, recipients: [], purposes: [] }));
+    expect((await set()).out).toBe('0 made, 2 set, 0 deleted\n');
+    expect((await set('--prune')).out).toBe('0 made, 2 set, 2 deleted\n');
+    expect(await json(['apps', 'wallet', 'Wallet app'])).toEqual({ ...wallet, recipients: [], purposes: [] });
+    await writeFile(file, '{ "legal": [] }');
+    expect((await set()).err).toContain('"legal" is no member of a wallet');
   });
 
   it('makes, renames and deletes a label', async () => {

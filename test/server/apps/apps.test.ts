@@ -45,6 +45,7 @@ const NEW = {
   is_qa: false,
   has_usage_data: false,
   has_pem_file: false,
+  has_api_key: false,
   last_sdk_version: null,
   children_app_id: [],
   parent_app_id: null,
