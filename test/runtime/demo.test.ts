@@ -120,6 +120,7 @@ function expectCampaign(said: string): void {
     /^Campaign cmp_\w+ \("Still interested\?"\) to the segment: 6 of 20 devices, 5 of them allow pushes$/m,
   );
   expect(said).toMatch(/^First wave sent; the next goes out at \S+Z, to Europe\/London$/m);
+  expect(said).toMatch(/^Results, counted within a minute: npx --no-install millrace campaigns results cmp_\w+$/m);
   expect(said).toMatch(/^Log of the app's campaigns: http\S+$/m);
 }
 
