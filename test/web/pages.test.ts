@@ -35,6 +35,7 @@ const LOOKS = [
 /** Addresses of pages that show a record, or a person, of a sample. */
 const ADDRESSES: Record<string, (own: Sample) => string> = {
   '/imports/$id': ({ importId }) => `/imports/${importId}`,
+  '/sends/$id': ({ sent }) => `/sends/${sent.requestId}`,
   '/feeds/$id': ({ requestId }) => `/feeds/${requestId}`,
   '/syncs/$id': ({ sync }) => `/syncs/${sync.identifier}`,
   '/syncs/$id/edit': ({ sync }) => `/syncs/${sync.identifier}/edit`,
@@ -86,6 +87,11 @@ const POLLED: readonly Polled[] = [
   ofJobs('/syncs/$id', 'sync_runs'),
   ofJobs('/syncs/$id/runs/$run', 'sync_runs'),
   ofJobs('/exports/$id', 'export_runs'),
+  {
+    path: '/sends/$id',
+    change: `UPDATE sends SET state = 'running' WHERE ${UNDER_WAY} AND campaign_id IS NULL`,
+    news: (page) => page.locator('.chip').getByText('running', { exact: true }).first(),
+  },
   ofRequest('/privacy', 'access'),
   ofRequest('/privacy/$id', 'delete'),
 ];

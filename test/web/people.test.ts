@@ -80,13 +80,35 @@ async function insertMessages(appId: number): Promise<void> {
   await store.db.query(
     `WITH campaign AS (
        INSERT INTO campaigns (entity_id, identifier, app_id, name, type, includes_push, includes_inapp, params)
-       VALUES ($1, 'cmp_spring', $2, 'Spring', 'classic', true, false, '{}') RETURNING id)
+       VALUES ($1, 'cmp_spring', $2, 'Spring', 'classic', true, false, '{"push_message":"Hello","push_parameters":[]}') RETURNING id)
      INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, created_at, settled_at, opened_at, device_id, user_id)
      SELECT $1, campaign.id, $2, 'push', 'settled', CASE n WHEN 1 THEN 'PUSH_SENT' ELSE 'OPT_OUT' END,
        '2026-11-07'::timestamptz - n * interval '1 hour', '2026-11-07', CASE n WHEN 1 THEN '2026-11-08'::timestamptz END, $4, $3
      FROM campaign, generate_series(1, 120) n`,
     [world.entity.id, appId, ANNE, PHONE],
   );
+}
+
+/** A request whose messages have come to each outcome; the last of its people is erased. */
+async function insertRequest(): Promise<string> {
+  await store.db.query(
+    `WITH campaign AS (
+       INSERT INTO campaigns (entity_id, identifier, app_id, name, type, status, includes_push, includes_inapp, params)
+       SELECT $1, 'cmp_parcel', id, 'Parcels', 'transactional', 'ongoing', true, false, '{"push_message":"Hello","push_parameters":[]}' FROM apps WHERE identifier = $2
+       RETURNING id, app_id),
+     send AS (
+       INSERT INTO sends (entity_id, identifier, state, message_count, ended_at)
+       VALUES ($1, 'snd_parcel', 'finished', 6, now()) RETURNING id),
+     named AS (INSERT INTO send_campaigns SELECT $1, send.id, 0, campaign.id FROM send, campaign)
+     INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, opened_at,
+       device_id, user_id, details)
+     SELECT $1, campaign.id, campaign.app_id, send.id, n - 1, 'push', 'settled', code, now(), CASE n WHEN 1 THEN now() END,
+       CASE WHEN n < 5 THEN $4 END, CASE WHEN n < 6 THEN $3 END, CASE code WHEN 'REFUSED' THEN 'BAD: it is bad' END
+     FROM campaign, send, unnest('{PUSH_SENT,PUSH_SENT,UNKNOWN,REFUSED,NO_DEVICE_FOR_USER,NO_DEVICE_FOR_USER}'::text[])
+       WITH ORDINALITY AS made (code, n)`,
+    [world.entity.id, shop, ANNE, PHONE],
+  );
+  return 'snd_parcel';
 }
 
 /** Entries of looks at people in the audit log, by what was looked at, since the last call. */
@@ -179,6 +201,10 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
     await page.getByRole('cell', { name: MAIL }).waitFor();
     await page.getByRole('tab', { name: /^Messages/ }).click();
     await page.getByText('the provider took the push').waitFor();
+    await page.getByLabel('Campaign', { exact: true }).selectOption({ label: 'Spring (draft)' });
+    await page.getByText('a draft: it is not launched').waitFor();
+    await page.getByText('the provider took the push').first().waitFor();
+    await expectSound(tab);
     await page.keyboard.press('ArrowRight');
     await page.getByRole('cell', { name: 'Golden' }).waitFor();
     const segment = page.getByLabel('Segment', { exact: true });
@@ -206,6 +232,42 @@ describe.skipIf(browser.open === null)('the pages of people', () => {
     await page.getByRole('cell', { name: 'user id', exact: true }).waitFor();
     expect(await newLooks()).toEqual([]);
     expect(tab.faults).toEqual([]);
+  });
+
+  test('a request adds up what became of its messages, names each person after a press, and says why one got it or not', async () => {
+    const tab = await opened(`/sends/${await insertRequest()}`);
+    const { page } = tab;
+    const balance = page.getByRole('region', { name: 'Balance' });
+    await balance.getByText('pushes left').waitFor();
+    const said = (await balance.innerText()).replaceAll(/\s+/g, ' ');
+    expect(said).toContain(
+      '4 pushes left = 1 confirmed by the device + 1 taken by the provider + 1 unknown + 1 refused',
+    );
+    await page.getByRole('cell', { name: 'no device of the user has the app' }).waitFor();
+    expect(await newLooks()).toEqual([]);
+    await page.getByRole('button', { name: 'Show who got the messages' }).click();
+    const rows = page.getByRole('table', { name: 'Decisions, in the order of the request' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(1 + 6);
+    expect((await rows.nth(6).innerText()).split(/\s*\n\s*|\t/).filter(Boolean)).toEqual(['6', 'erased person']);
+    await expectSound(tab);
+    await balance.getByRole('link').nth(2).click();
+    await expect.poll(() => rows.count()).toBe(1 + 1);
+    await page.getByText('UNKNOWN', { exact: true }).first().waitFor();
+    await page.getByLabel('Outcome').selectOption({ label: 'All outcomes' });
+    await page.getByLabel('Code').selectOption({ label: 'PUSH_SENT (2)' });
+    await expect.poll(() => rows.count()).toBe(1 + 2);
+    expect(await newLooks()).toEqual(['send', 'send', 'send']);
+    await page
+      .getByRole('button', { name: `Why ${ANNE} got it or not` })
+      .first()
+      .click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Show why this person gets it or not' }).click();
+    await dialog.getByText('each request of POST /api/transac names its users').waitFor();
+    await dialog.getByText('Push token').first().waitFor();
+    expect(await newLooks()).toEqual(['customer delivery']);
+    await expectSound(tab);
+    expect(page.url()).not.toContain(PERSON_MARK);
   });
 
   test('a link to a person looks after a press, and a request begins with the id', async () => {

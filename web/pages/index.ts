@@ -12,6 +12,7 @@ import { importPages } from './imports/index.ts';
 import type { Page } from './page.ts';
 import { peoplePages } from './people/index.ts';
 import { segmentPages } from './segments/index.ts';
+import { sendPages } from './sends/index.ts';
 import { syncPages } from './syncs/index.ts';
 
 export const PAGES: readonly Page[] = [
@@ -19,6 +20,7 @@ export const PAGES: readonly Page[] = [
   ...importPages,
   ...feedPages,
   ...syncPages,
+  ...sendPages,
   ...attributePages,
   ...peoplePages,
   ...appPages,

@@ -16,7 +16,9 @@ import { countText, durationText, When } from '../../parts/values.tsx';
 import { useList, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 import { TYPE_WORDS } from '../gdpr/request-state.tsx';
-import { codeTone, confirmedText, type Look, messageFacts, ValueText } from './tabs.tsx';
+import { codeTone } from '../sends/send-state.tsx';
+import { confirmedText, messageFacts } from './messages.tsx';
+import { type Look, ValueText } from './tabs.tsx';
 
 const KINDS: Record<TimelineKind, { title: string; tone: Tone }> = {
   session: { title: 'Sessions', tone: 'accent' },

@@ -20,7 +20,8 @@ import { Ask } from '../gdpr/ask.tsx';
 import { Place, Placed } from '../gdpr/place-hold.tsx';
 import { ReceiptsOfPerson } from '../gdpr/receipts.tsx';
 import { Counts } from './counts.tsx';
-import { Attributes, Copies, LeftOut, Messages, Privacy, Segments } from './tabs.tsx';
+import { Messages } from './messages.tsx';
+import { Attributes, Copies, LeftOut, Privacy, Segments } from './tabs.tsx';
 import { PersonTimeline } from './person-timeline.tsx';
 
 const WITHIN = { title: 'People', to: PEOPLE_PATH, name: 'one person' };

@@ -7,6 +7,7 @@ import { Empty, Shown } from '../../parts/panel.tsx';
 import { PersonLink } from '../../parts/person-link.tsx';
 import { When } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
+import { useSession } from '../../session/session.tsx';
 import { type MetElement, metText, type NameOf } from '../analytics/filter-words.ts';
 import type { Look } from './tabs.tsx';
 
@@ -90,6 +91,14 @@ function CountsAs({
       {user === null ? <PersonLink kind="device_id" id={device!} /> : <PersonLink kind="user_id" id={user} />}
     </p>
   );
+}
+
+/** Shows the filters of an audience with what a person meets of them. */
+export function MetFilters({ operator, filters }: { operator: 'and' | 'or'; filters: MetElement[] }) {
+  const mayName = useSession().may('listSegments');
+  const segments = useRead('listSegments', { query: {} }, { isWanted: mayName });
+  const nameOf: NameOf = (id) => segments.data?.find(({ identifier }) => identifier === id)?.name ?? id;
+  return <Block operator={operator} filters={filters} nameOf={nameOf} />;
 }
 
 function Block({ operator, filters, nameOf }: { operator: 'and' | 'or'; filters: MetElement[]; nameOf: NameOf }) {

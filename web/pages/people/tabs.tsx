@@ -1,10 +1,8 @@
 /** Tabs of a person beside the timeline. What needs a right that is missing says so, and the others stay. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { MessageOfPerson, Person, TimelineEntry } from '../../../api/client.ts';
-import type { AttemptCode } from '../../../domain/sends/attempt.ts';
+import type { Person, TimelineEntry } from '../../../api/client.ts';
 import { Audited } from '../../parts/audited.tsx';
-import type { Tone } from '../../parts/balance.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
 import { Empty, Shown, Skeleton } from '../../parts/panel.tsx';
@@ -86,82 +84,6 @@ export function ValueText({ value }: { value: Value }) {
       ))}
     </span>
   );
-}
-
-const CODE_TONES: Partial<Record<AttemptCode, Tone>> = {
-  PUSH_SENT: 'ok',
-  INAPP_AVAILABLE: 'ok',
-  PENDING: 'info',
-  UNKNOWN: 'unknown',
-  REFUSED: 'bad',
-  EXPIRED: 'bad',
-  MESSAGE_TO_BIG: 'bad',
-  MISSING_TEMPLATE_PARAMS: 'bad',
-};
-
-export const codeTone = (code: AttemptCode): Tone => CODE_TONES[code] ?? 'warn';
-
-export function Messages({ look, data }: { look: Look; data: Person }) {
-  return data.messages === null ? <LeftOut data={data} part="messages" /> : <MessageList look={look} />;
-}
-
-function MessageList({ look }: { look: Look }) {
-  const read = useList('listPersonMessages', { body: { ...look, per_page: PAGE } });
-  return (
-    <DataTable
-      caption="Messages, newest first"
-      columns={[
-        { title: 'When', cell: ({ at }) => <When at={at} /> },
-        { title: 'Campaign', cell: (message) => <CampaignText message={message} /> },
-        { title: 'Decision', cell: (message) => <Decision message={message} /> },
-        { title: 'On the device', cell: (message) => confirmedText(message) || <span className="quiet">–</span> },
-      ]}
-      rows={read.data?.pages.flatMap(({ messages }) => messages) ?? []}
-      keyOf={({ message_id: id }) => id}
-      empty={<Empty says="No message: no campaign and no request had this person in its audience." />}
-      more={read}
-    />
-  );
-}
-
-function CampaignText({ message }: { message: MessageOfPerson }) {
-  return (
-    <>
-      {message.campaign_name}
-      <br />
-      <span className="small quiet">{messageFacts(message)}</span>
-    </>
-  );
-}
-
-export function messageFacts({ channel, variant, is_test: isTest, app_id: app }: MessageOfPerson): string {
-  return [app, channel, variant === null ? null : `variant ${variant}`, isTest ? 'a test' : null]
-    .filter((each) => each !== null)
-    .join(', ');
-}
-
-function Decision({ message: { code, reason, details } }: { message: MessageOfPerson }) {
-  return (
-    <div className="tight problem">
-      <span>
-        <Chip tone={codeTone(code)}>{code}</Chip>
-      </span>
-      <span className="small second">
-        {reason}
-        {details !== null && `; ${details}`}
-      </span>
-    </div>
-  );
-}
-
-export function confirmedText(message: MessageOfPerson): string {
-  const steps = [
-    ['delivered', message.delivered_at],
-    ['opened', message.opened_at],
-    ['shown', message.shown_at],
-    ['clicked', message.clicked_at],
-  ] as const;
-  return steps.flatMap(([word, at]) => (at === null ? [] : [word])).join(', ');
 }
 
 export function Segments({ look, data }: { look: Look; data: Person }) {
