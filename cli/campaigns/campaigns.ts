@@ -17,6 +17,7 @@ import { addGroup, recordTable } from '../core/group.ts';
 import { readJsonObject } from '../core/read-input.ts';
 import { table } from '../core/table.ts';
 import { untilAnswered } from '../core/until-answered.ts';
+import { addPreviewCommand } from './preview.ts';
 
 type ListOptions = { status?: CampaignStatus; app?: string; search?: string; limit: string };
 type LaunchOptions = { expect?: string; revision?: string };
@@ -113,6 +114,7 @@ export function addCampaignsCommand(program: Command, run: Run): void {
 }
 
 function addActions(campaigns: Command, run: Run): void {
+  addPreviewCommand(campaigns, run);
   campaigns
     .command('audience')
     .description('count the people who would get it now, and say why the others do not')

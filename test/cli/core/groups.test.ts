@@ -129,6 +129,8 @@ describe('millrace campaigns', () => {
       /^1 people get it, on 2 devices of 2 people: 2 = 1 by push \+ 0 in the app only \+ 1 held back\n(.*\n)*1 +OPT_OUT +pushes are turned off$/m,
     );
     expect((await millrace(['campaigns', 'plan', id])).out).toContain('Europe/Paris');
+    const previewed = await millrace(['campaigns', 'preview', id, '--user', 'ada']);
+    expect(previewed.out).toMatch(/^ios +\d+ of 4096 /m);
     expect((await millrace(['campaigns', 'tests', id])).out).toBe('It was not tested in the last 30 days.\n');
     const asked = await millrace(['campaigns', 'launch', id]);
     expect([asked.status, asked.err]).toEqual([1, expect.stringContaining(`campaigns launch ${id} --expect 1`)]);
