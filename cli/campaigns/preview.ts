@@ -45,6 +45,6 @@ function print({ console, terminal }: CommandContext, { values, problems, push, 
   }
   const sources = values.map(({ name, text, source }) => [name, text, source]);
   if (sources.length > 0) console.log(`\n${table(['placeholder', 'shows', 'source'], sources, terminal.width)}`);
-  for (const code of new Set([push?.code, inapp?.code])) if (code) console.error(`Nobody would get it: ${code}`);
+  for (const code of new Set([push?.code, inapp?.code])) if (code) console.error(`It would not be sent: ${code}`);
   for (const { element, message } of problems) console.error(`${element} ${message}`);
 }
