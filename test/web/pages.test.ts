@@ -50,6 +50,7 @@ const ADDRESSES: Record<string, (own: Sample) => string> = {
   '/apps/$id/crashes/$crash': ({ app, crash }) => `/apps/${app.identifier}/crashes/${crash}`,
   '/exports/$id': ({ exporter }) => `/exports/${exporter.identifier}`,
   '/export-runs/$run': ({ exporter }) => `/export-runs/${exporter.endedRunId}`,
+  '/campaigns/$id': ({ campaigns }) => `/campaigns/${campaigns.ongoing}`,
   '/privacy/$id': ({ gdpr }) => `/privacy/${gdpr.deletionId}`,
   '/segments/$id': ({ segment }) => `/segments/${segment}`,
   '/segments/$id/edit': ({ segment }) => `/segments/${segment}/edit`,

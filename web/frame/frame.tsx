@@ -26,6 +26,7 @@ export function Frame() {
       <a className="skip" href="#main">
         To the page
       </a>
+      <Hatching />
       <Side />
       {isMenuOpen && <MenuSheet onClose={() => setMenuOpen(false)} />}
       <div>
@@ -35,6 +36,18 @@ export function Frame() {
         </main>
       </div>
     </div>
+  );
+}
+
+/** The pattern of what is unknown, for the drawings of all pages. */
+function Hatching() {
+  return (
+    <svg width="0" height="0" className="sr" aria-hidden="true">
+      <pattern id="hatching" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+        <rect width="6" height="6" className="hatching-ground" />
+        <rect width="3" height="6" className="hatching-line" />
+      </pattern>
+    </svg>
   );
 }
 

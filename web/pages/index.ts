@@ -14,6 +14,7 @@ import { peoplePages } from './people/index.ts';
 import { segmentPages } from './segments/index.ts';
 import { sendPages } from './sends/index.ts';
 import { syncPages } from './syncs/index.ts';
+import { campaignPages } from './campaigns/index.ts';
 
 export const PAGES: readonly Page[] = [
   ...homePages,
@@ -28,6 +29,7 @@ export const PAGES: readonly Page[] = [
   ...segmentPages,
   ...funnelPages,
   ...exportPages,
+  ...campaignPages,
   ...privacyPages,
   ...accountPages,
 ];

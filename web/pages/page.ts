@@ -4,7 +4,7 @@ import type { OperationName } from '../../api/client.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { IconName } from '../parts/icon.tsx';
 
-export const MENU = ['', 'Data in', 'People', 'Apps', 'Data out', 'Privacy', 'Admin'] as const;
+export const MENU = ['', 'Data in', 'People', 'Apps', 'Messages', 'Data out', 'Privacy', 'Admin'] as const;
 
 export type Page = {
   /** Path below `/console`, with parameters as `$name`. */

@@ -25,16 +25,19 @@ export function Balance({
   what,
   parts,
   note,
+  isPart = false,
 }: {
   total: number;
   what: string;
   parts: readonly BalancePart[];
   note?: React.ReactNode;
+  /** True: it stands within a panel. */
+  isPart?: boolean;
 }) {
   const sum = parts.reduce((all, { count }) => all + count, 0);
   if (sum !== total) throw new Error(`the parts of the balance add up to ${sum}, not to ${total}`);
   return (
-    <section className="panel" aria-label="Balance">
+    <section className={isPart ? undefined : 'panel'} aria-label="Balance">
       <div className="body balance">
         <div className="sum">
           <div className="term">

@@ -19,7 +19,8 @@ export function ActionButton({
   kind = '',
   children,
 }: Called & {
-  onPress: () => void;
+  /** Missing: the button sends its form. */
+  onPress?: () => void;
   isBusy?: boolean;
   kind?: '' | 'main' | 'danger' | 'plain';
   children: ReactNode;
@@ -29,13 +30,14 @@ export function ActionButton({
   const isOff = missing.length > 0;
   return (
     <button
-      type="button"
+      type={onPress ? 'button' : 'submit'}
       className={`btn ${kind}`}
       disabled={isBusy}
       aria-disabled={isOff}
       title={isOff ? sayMissing(missing) : undefined}
-      onClick={() => {
-        if (!isOff) onPress();
+      onClick={(event) => {
+        if (isOff) event.preventDefault();
+        else onPress?.();
       }}
     >
       {children}

@@ -62,7 +62,7 @@ export function When({ at }: { at: string | number | Date | null }) {
   );
 }
 
-function timeText(date: Date, timeZone: string): string {
+export function timeText(date: Date, timeZone: string): string {
   return new Intl.DateTimeFormat('en-GB', { timeZone, timeStyle: 'medium' }).format(date);
 }
 

@@ -75,6 +75,7 @@ const PLACES: Partial<Record<AttentionItem['object']['type'], string>> = {
   import: '/imports',
   sync: '/syncs',
   exporter: '/exports',
+  campaign: '/campaigns',
   privacy_request: '/privacy',
 };
 
