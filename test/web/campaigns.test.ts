@@ -168,6 +168,10 @@ describe.skipIf(browser.open === null)('campaigns in a browser', () => {
     expect(await page.evaluate<string>(`getComputedStyle(document.querySelector('.strip .f-unknown')).fill`)).toContain(
       '#hatching',
     );
+    await page.getByLabel('User id', { exact: true }).fill('dan');
+    await page.getByRole('button', { name: 'Ask about this person' }).click();
+    await page.getByRole('button', { name: 'Show why this person gets it or not' }).click();
+    await page.getByText('no message would reach the person now').waitFor();
     await expectSound(tab);
   });
 });

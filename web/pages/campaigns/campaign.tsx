@@ -7,6 +7,7 @@ import { Head } from '../../parts/head.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
 import { When } from '../../parts/values.tsx';
 import { useAction, useRead } from '../../session/calls.ts';
+import { CampaignRequests } from '../sends/campaign-requests.tsx';
 import { useApp } from './app.ts';
 import { CampaignState, channelsText, isUnderWay, statusOf, TYPES } from './campaign-state.tsx';
 import { Duplicate } from './duplicate.tsx';
@@ -14,6 +15,7 @@ import { Editor } from './editor.tsx';
 import { PlanButton, PlanShown, usePlanned } from './planned.tsx';
 import { PreviewOfCampaign } from './preview.tsx';
 import { ControlGroup, Results } from './results.tsx';
+import { WhyOne } from './why-one.tsx';
 
 export function Campaign() {
   const { id = '' } = useParams({ strict: false });
@@ -70,6 +72,8 @@ function Launched({ campaign }: { campaign: CampaignDetails }) {
           <Results campaign={campaign} />
           {type !== 'transactional' && isUnderWay(status) && <ComingSends campaign={campaign} />}
           <ControlGroup campaign={campaign} />
+          {type === 'transactional' && <CampaignRequests campaign={id} />}
+          <WhyOne campaign={id} />
         </div>
         <aside className="stack">
           <PreviewOfCampaign campaign={campaign} appName={app?.name} />
