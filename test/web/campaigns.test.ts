@@ -13,6 +13,8 @@ import {
   useBrowser,
   violationsOf,
 } from '../harness/console/console.ts';
+import { mergeAttributeValues, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
+import { write } from '../../store/core/database.ts';
 import { useStack } from '../harness/core/stack.ts';
 import { makeWorld, type World } from '../harness/core/world.ts';
 import { insertSampleDevice } from '../harness/sends/campaigns.ts';
@@ -173,5 +175,53 @@ describe.skipIf(browser.open === null)('campaigns in a browser', () => {
     await page.getByRole('button', { name: 'Show why this person gets it or not' }).click();
     await page.getByText('no message would reach the person now').waitFor();
     await expectSound(tab);
+  });
+
+  test('the preview for one person shows their own values, and is written down', async () => {
+    const { db, secrets } = stack.store;
+    const { id: attributeId } = world.attributes.plan!;
+    const value = {
+      attributeId,
+      customerType: 'user_id',
+      customerId: 'ada',
+      valueType: 'String',
+      value: 'gold',
+    } as const;
+    await write(db, (tx) =>
+      mergeAttributeValues(
+        tx,
+        secrets,
+        world.entity.id,
+        world.sor.id,
+        prepareChanges([{ kind: 'value', line: 1, ...value }]),
+      ),
+    );
+    const { body } = await served.call('POST', '/api/campaign', {
+      token: world.token,
+      body: {
+        name: 'Plans',
+        type: 'classic',
+        source: 'API',
+        app_id: app.app.identifier,
+        includes_push: true,
+        includes_inapp: false,
+        start_date: 'now',
+        params: { push_message: `Your plan is *@sor:${world.sor.identifier}.plan|free@*` },
+      },
+    });
+    const tab = await open();
+    const { page } = tab;
+    const { email } = await makePerson(stack.store, world);
+    await logIn(tab, email, `/console/campaigns/${(body.result as { campaign_id: string }).campaign_id}`);
+    await page.getByRole('img', { name: 'Lock screen of iOS: Your plan is free' }).waitFor();
+    await page.getByLabel('User id', { exact: true }).fill('ada');
+    await page.getByRole('button', { name: 'Show their message' }).click();
+    await page.getByText('Your plan is gold', { exact: true }).waitFor();
+    await expectSound(tab);
+    const { rowCount } = await db.query(
+      `SELECT FROM audit_log WHERE entity_id = $1 AND details ->> 'what' = 'preview'`,
+      [world.entity.id],
+    );
+    expect(rowCount).toBe(1);
   });
 });

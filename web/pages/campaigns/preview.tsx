@@ -2,6 +2,7 @@
 import { useMemo, useState } from 'react';
 import type { CampaignDetails } from '../../../api/client.ts';
 import type { CampaignParams } from '../../../domain/campaigns/campaign-params.ts';
+import { isProfileName } from '../../../domain/campaigns/placeholders.ts';
 import { type MessagePreview, previewMessages } from '../../../domain/campaigns/preview.ts';
 import { PUSH_PLATFORMS, type PushPlatform } from '../../../domain/sends/push.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -12,6 +13,7 @@ import { fileAddress } from '../../session/api.ts';
 import { useSession } from '../../session/session.tsx';
 import { type DraftParams, draftOf, sentParams } from './draft.ts';
 import { useEdit } from './edit.tsx';
+import { PersonPreview } from './person-preview.tsx';
 
 type Includes = { push: boolean; inapp: boolean };
 
@@ -107,6 +109,9 @@ function Preview({
       )}
       <Sizes preview={preview} />
       <Values preview={preview} />
+      {preview.values.some(({ name }) => isProfileName(name)) && (
+        <PersonPreview params={sentParams(params) as CampaignParams} includes={includes} />
+      )}
     </section>
   );
 }
@@ -136,7 +141,7 @@ const SOURCES = { given: 'given', profile: 'of the person', default: 'its defaul
 function Values({ preview: { values } }: { preview: MessagePreview }) {
   if (values.length === 0) return null;
   return (
-    <p className="small quiet">
+    <p className="small quiet placeholders">
       Placeholders:{' '}
       {values
         .map(({ name, text, source }) => `${name} shows ${text === '' ? 'nothing' : text}, ${SOURCES[source]}`)
