@@ -96,6 +96,10 @@ describe.skipIf(browser.open === null)('apps in a browser', () => {
     await page.getByRole('button', { name: 'Revoke it' }).click();
     await page.getByRole('button', { name: 'Accept it again' }).waitFor();
     await page.getByText('No key: the server refuses all its calls.').waitFor();
+    await page.getByRole('tab', { name: 'Push' }).click();
+    await page.getByText('No certificate yet').waitFor();
+    await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0);
+    expect([await isTooWide(page), await violationsOf(page)]).toEqual([false, []]);
     expect(tab.faults).toEqual([]);
   });
 

@@ -19,6 +19,7 @@ import { AppState } from './apps.tsx';
 import { Certificates } from './certificates.tsx';
 import { EventNames } from './event-names.tsx';
 import { LiveCalls } from './live-calls.tsx';
+import { Providers } from './providers.tsx';
 import { RefusedCalls } from './refused-calls.tsx';
 
 const DAYS = 31;
@@ -68,10 +69,19 @@ function Known({ app }: { app: ViewedApp }) {
           ...(may('listEventDefinitions')
             ? [{ value: 'names', title: 'Names of events', content: () => <EventNames app={app} /> }]
             : []),
-          { value: 'push', title: 'Push', content: () => <Certificates app={app} /> },
+          { value: 'push', title: 'Push', content: () => <Push app={app} /> },
         ]}
       />
     </>
+  );
+}
+
+function Push({ app }: { app: ViewedApp }) {
+  return (
+    <div className="stack">
+      <Providers app={app.identifier} />
+      <Certificates app={app} />
+    </div>
   );
 }
 
