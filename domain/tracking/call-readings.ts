@@ -1,4 +1,4 @@
-/** What the server reads of each field of a call, for people who look at a refused one. */
+/** Readings of a call, field by field as the server takes them, for people who look at a refused one. */
 import { isObject } from '../json/exact-json.ts';
 import { readContext } from './call-context.ts';
 import { type CallError, fieldsOf, isAbsent, isCallError, readSubject } from './call-fields.ts';

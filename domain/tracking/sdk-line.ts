@@ -6,7 +6,7 @@ import type { RefusalCode } from './call.ts';
 import { typeOfCall } from './call-readings.ts';
 
 export type RefusalFix = {
-  /** What to do, in a sentence. */
+  /** Advice in a sentence. */
   says: string;
   /** The line as the SDK has it, and as it would be accepted; null if no line is at fault. */
   line: { was: string; is: string } | null;
@@ -18,7 +18,7 @@ type Mended = { says: string; change: Fields };
 
 const USER = '<id of the user>';
 
-/** What goes into a field that the server could not read. */
+/** Values for fields that the server could not read. */
 const BY_FIELD: Record<string, Mended> = {
   event: { says: 'Give the event a name.', change: { event: '<name of the event>' } },
   type: { says: 'Name one of the calls.', change: { type: 'track', event: '<name of the event>' } },

@@ -8,7 +8,7 @@ const SDKS = ['Browser', 'Node', 'Swift', 'Kotlin', 'Python', 'curl'] as const;
 type Sdk = (typeof SDKS)[number];
 const OF_PLATFORM = { 'Web App': 'Browser', 'iOS App': 'Swift', 'Android App': 'Kotlin' } as const;
 
-/** Stands for a key that nobody has asked to see. */
+/** Stands for a key that is not shown. */
 const NO_KEY = 'KEY';
 
 export function Snippets({ apiKey = NO_KEY, platform }: { apiKey?: string; platform: ViewedApp['platform'] }) {

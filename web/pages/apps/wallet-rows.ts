@@ -65,7 +65,7 @@ export type WalletRow = {
   title?: TextByLanguage;
   body?: TextByLanguage;
   elements?: number;
-  /** True of the defaults, which nobody can change. */
+  /** True of the defaults, which stay as they are. */
   isFixed: boolean;
 };
 

@@ -1,4 +1,4 @@
-/** What an app tells its users about their data: texts by language, and what is not translated yet. */
+/** The data wallet of an app, which tells its users about their data: texts by language, and what is missing. */
 import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { AsCommand } from '../../parts/as-command.tsx';
