@@ -1,4 +1,4 @@
-/** The pages of funnels: made of rows, counted fast, then exactly, their people, and a segment of the ones who stopped. */
+/** The pages of funnels: made of rows, counted fast, then exactly, their people, and a segment of who stopped. */
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { refreshSegmentsSteps } from '../../activities/analytics/refresh-segments.ts';
