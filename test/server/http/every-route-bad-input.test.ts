@@ -90,6 +90,12 @@ const TAKEN = new Set([
   'POST /api/people/segment body.user_id: unknown',
   'POST /api/people/timeline body.user_id: unknown',
   'POST /api/people/days body.user_id: unknown',
+  'POST /api/people/delivery body.user_id: unknown',
+  // A draft may have any params and values, and a person none.
+  ...['params', 'variant_params', 'templateVars'].map(
+    (field) => `POST /api/campaigns/preview body.${field}: an object`,
+  ),
+  'POST /api/campaigns/preview body.user: unknown',
   // A user that is not known, a key of one's own, and one campaign without an array.
   'GET /api/campaigns/:identifier/why query.user: unknown',
   ...['transac', 'transac_push'].map((name) => `POST /api/${name} body.requestKey: unknown`),
@@ -216,6 +222,10 @@ const TAKEN = new Set([
     `GET /api/attribute_values/feeds query.per_page: ${kind}`,
     `GET /api/apps/:app_identifier/refused_calls query.per_page: ${kind}`,
     `GET /api/apps/:app_identifier/ingestion query.days: ${kind}`,
+    `GET /api/apps/:app_identifier/push_outcomes query.days: ${kind}`,
+    ...['campaigns/:identifier/tests', 'campaigns/:identifier/requests', 'transac/:request_id/decisions'].map(
+      (list) => `GET /api/${list} query.per_page: ${kind}`,
+    ),
     `GET /api/apps/:app_identifier/live query.after: ${kind}`,
     ...['crashes', 'privacy_requests'].flatMap((list) =>
       ['page', 'per_page'].map((field) => `GET /api/apps/:app_identifier/${list} query.${field}: ${kind}`),
@@ -245,6 +255,8 @@ const TAKEN = new Set([
     formsOf(`apps/:app_identifier/${list}`).map((path) => `GET ${path} query.segment_ids: empty`),
   ),
   'GET /api/apps/:app_identifier/devices/:device_identifier query.fields: empty',
+  'GET /api/apps/:app_identifier/events/:event_identifier query.fields: empty',
+  'GET /api/apps/:app_identifier/analytics/event_values query.name: unknown',
   'GET /api/apps/:app_identifier/refused_calls query.message_id: unknown',
   ...['subject', 'actor', 'customer_id'].flatMap((field) => [
     `GET /api/audit_log query.${field}: unknown`,
