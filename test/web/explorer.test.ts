@@ -27,7 +27,7 @@ beforeAll(async () => {
   const { entity } = world;
   await ensureSampleMonths(store.db);
   app = await insertSampleApp(store.db, entity.id, 'com.example.explored');
-  const kinds = ['Viewed', 'Ordered'].map((name) => ({ logType: 2, name }));
+  const kinds = ['Viewed', 'Ordered'].map((name) => ({ logType: 2 as const, name }));
   await insertEventDefinitions(store.db, entity.id, app.id, [...kinds, { logType: 1, name: 'Application Crashed' }]);
   const {
     rows: [crash],

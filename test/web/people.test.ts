@@ -94,7 +94,8 @@ async function insertRequest(): Promise<string> {
   await store.db.query(
     `WITH campaign AS (
        INSERT INTO campaigns (entity_id, identifier, app_id, name, type, status, includes_push, includes_inapp, params)
-       SELECT $1, 'cmp_parcel', id, 'Parcels', 'transactional', 'ongoing', true, false, '{"push_message":"Hello","push_parameters":[]}' FROM apps WHERE identifier = $2
+       SELECT $1, 'cmp_parcel', id, 'Parcels', 'transactional', 'ongoing', true, false,
+         '{"push_message":"Hello","push_parameters":[]}' FROM apps WHERE identifier = $2
        RETURNING id, app_id),
      send AS (
        INSERT INTO sends (entity_id, identifier, state, message_count, ended_at)

@@ -71,7 +71,7 @@ function signalOf(isAudited: boolean, context: { signal: AbortSignal }): { signa
   return isAudited ? {} : { signal: context.signal };
 }
 
-/** Returns whether a call writes an entry each time. What is followed writes one an hour, and may be asked for again. */
+/** Returns whether a call writes an entry each time. A followed one writes one an hour, and may be repeated. */
 function isLookOf(name: OperationName, input: unknown): boolean {
   if (operationOf(name).isFollowed) return false;
   const { query } = (input ?? {}) as { query?: Record<string, unknown> };

@@ -19,6 +19,13 @@ const ELSEWHERE: Record<string, { command: string } | { because: string }> = {
   viewSyncRun: { command: 'syncs status' },
   listSigningKeys: { command: 'verify' },
   viewSystem: { command: 'health' },
+  viewPicture: { because: 'pictures are for eyes' },
+  exportCampaignsAs: {
+    because: 'the link that answers with a file is for browsers; `campaigns list --json` has the same',
+  },
+  ...Object.fromEntries(
+    ['Devices', 'Events', 'Sessions'].map((list) => [`export${list}As`, { command: `usage ${list.toLowerCase()}` }]),
+  ),
 };
 
 const operations = CALLED_OPERATIONS.map(({ id }) => id);

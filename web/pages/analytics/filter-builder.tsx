@@ -19,7 +19,7 @@ import { FiltersAsJson } from './filter-json.tsx';
 import { type Builder, type ErrorAt, useNames } from './filter-names.ts';
 import { type Filters, newBlock, newFilter } from './filters.ts';
 
-export { EVERYBODY, type Filters, readFilters } from './filters.ts';
+export { EVERYBODY, type Filters } from './filters.ts';
 export { FilterCount } from './filter-count.tsx';
 
 export function FilterBuilder({

@@ -35,7 +35,7 @@ const KINDS: Record<Kind, string> = {
   campaigns: 'Campaign',
 };
 
-export const words = (name: string): string => name.replaceAll('_', ' ');
+const words = (name: string): string => name.replaceAll('_', ' ');
 
 type Change<F> = (filter: F) => void;
 type Of<F extends SegmentFilter> = { filter: F; path: string; builder: Builder; onChange: Change<F> };

@@ -12,10 +12,10 @@ import type {
 /** Returns the name of a segment, funnel or campaign by its identifier. */
 export type NameOf = (identifier: string) => string;
 
-export const asIs: NameOf = (identifier) => identifier;
+const asIs: NameOf = (identifier) => identifier;
 
 /** Returns a filter in words. */
-export function filterText(filter: SegmentFilter, nameOf: NameOf): string {
+function filterText(filter: SegmentFilter, nameOf: NameOf): string {
   switch (filter.filter_on) {
     case 'attributes':
       return `attribute ${filter.attribute_key} ${comparisonText(filter)}`;

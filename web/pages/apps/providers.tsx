@@ -1,4 +1,4 @@
-/** How an app's pushes leave: its providers, what they said of the pushes, what waits, and which devices pushes reach. */
+/** An app's push providers: their outcomes, what waits, and which devices pushes reach. */
 import type { PushCheck, PushOutcomes } from '../../../api/client.ts';
 import { PUSH_PLATFORMS, type PushPlatform } from '../../../domain/sends/push.ts';
 import { DAY_MS } from '../../../domain/time/durations.ts';

@@ -104,7 +104,6 @@ export const DevicesPage = () => <ListPage list="devices" />;
 function ListPage({ list }: { list: 'sessions' | 'devices' }) {
   const { id } = useApp();
   const { from } = useDays();
-  const options = list === 'devices' ? '' : ` --since ${from}`;
   return (
     <>
       <ExplorerHead title={TITLES[list]} hasDays={list !== 'devices'} />
@@ -112,7 +111,11 @@ function ListPage({ list }: { list: 'sessions' | 'devices' }) {
       <AsCommand
         operation={list === 'sessions' ? 'listSessions' : 'listDevices'}
         params={{ app_identifier: id }}
-        cli={[`millrace usage ${list} ${quoted(id)}${options}`]}
+        cli={[
+          list === 'devices'
+            ? `millrace usage devices ${quoted(id)}`
+            : `millrace usage sessions ${quoted(id)} --since ${from}`,
+        ]}
         manual="reading"
       />
     </>

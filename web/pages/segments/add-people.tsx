@@ -17,7 +17,7 @@ const CHANGES = ['viewSegment', 'listSegments', 'countSegmentDays'] as const;
 type Type = 'user_id' | 'device_id';
 
 /** Returns the ids of a column: one a line; ids are never trimmed, empty lines are none. */
-export function idsOf(text: string): string[] {
+function idsOf(text: string): string[] {
   return text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)

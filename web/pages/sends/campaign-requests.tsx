@@ -49,7 +49,11 @@ function List({ campaign }: { campaign: string }) {
       empty={
         <Empty
           says="No request in the last 30 days. POST /api/transac sends messages of this campaign."
-          command={`curl "$MILLRACE_URL/api/transac" -H "Authorization: Token $MILLRACE_TOKEN" \\\n  -H 'Content-Type: application/json' \\\n  -d '{"campaignKey":"${campaign}","messages":[{"user":"<user id>"}]}'`}
+          command={[
+            'curl "$MILLRACE_URL/api/transac" -H "Authorization: Token $MILLRACE_TOKEN"',
+            `  -H 'Content-Type: application/json'`,
+            `  -d '{"campaignKey":"${campaign}","messages":[{"user":"<user id>"}]}'`,
+          ].join(' \\\n')}
         />
       }
       more={read}

@@ -116,7 +116,10 @@ function Cancel({ send: { requestId: id, messages, processed, codes } }: { send:
     <ConfirmButton
       operation="cancelSend"
       title="Cancel this request?"
-      says={`${countText(left)} ${left === 1 ? 'message has' : 'messages have'} no result yet, and ${countText(waiting)} ${waiting === 1 ? 'push waits' : 'pushes wait'}: these are not sent. What has left stays.`}
+      says={
+        `${countText(left)} ${left === 1 ? 'message has' : 'messages have'} no result yet, and ` +
+        `${countText(waiting)} ${waiting === 1 ? 'push waits' : 'pushes wait'}: these are not sent. What has left stays.`
+      }
       yes="Cancel the request"
       sent={cancel}
       onYes={(options) => cancel.mutate({ params: { request_id: id } }, options)}
