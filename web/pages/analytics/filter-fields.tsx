@@ -1,6 +1,5 @@
 /** The fields of a filter, by its kind: what it is about, how it compares, and with what. */
-import { useId, useState } from 'react';
-import { parse, stringify } from '../../../api/client.ts';
+import { useState } from 'react';
 import {
   type ComparedType,
   DEVICE_FIELDS,
@@ -11,10 +10,7 @@ import {
 import {
   type AttributesFilter,
   type CampaignsFilter,
-  COUNT_OPERATORS,
   type DevicesFilter,
-  type EventsFilter,
-  type FilterPeriod,
   type FunnelsFilter,
   MESSAGE_OUTCOMES,
   type SegmentFilter,
@@ -22,8 +18,9 @@ import {
   SELECTIONS,
 } from '../../../domain/analytics/segment-filters.ts';
 import { AreaField, Field, SelectField } from '../../parts/field.tsx';
-import { Icon } from '../../parts/icon.tsx';
-import { type Builder, type Named, useEventNames } from './filter-names.ts';
+import { EventFields, PeriodFields } from './event-fields.tsx';
+import { type Change, InField, NameField, NamesField, type Of, Options } from './filter-controls.tsx';
+import type { Builder } from './filter-names.ts';
 import { type Kind, newFilter } from './filters.ts';
 
 const KINDS: Record<Kind, string> = {
@@ -34,11 +31,6 @@ const KINDS: Record<Kind, string> = {
   funnels: 'Funnel',
   campaigns: 'Campaign',
 };
-
-const words = (name: string): string => name.replaceAll('_', ' ');
-
-type Change<F> = (filter: F) => void;
-type Of<F extends SegmentFilter> = { filter: F; path: string; builder: Builder; onChange: Change<F> };
 
 export function KindField({ filter, onChange }: { filter: SegmentFilter; onChange: Change<SegmentFilter> }) {
   return (
@@ -278,167 +270,6 @@ function ValueField({
   );
 }
 
-function EventFields({ filter, path, builder, onChange }: Of<EventsFilter>) {
-  const { appId, names, errorAt } = builder;
-  const app = filter.app_id ?? appId;
-  const events = useEventNames(app);
-  const list = useId();
-  return (
-    <>
-      <Field
-        label="Event"
-        list={list}
-        value={filter.log_name}
-        error={errorAt(`${path}.log_name`)}
-        autoComplete="off"
-        spellCheck={false}
-        onChange={({ target }) => onChange({ ...filter, log_name: target.value })}
-      />
-      <datalist id={list}>
-        {(events ?? []).map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-      <SelectField
-        label="How often"
-        value={filter.operator}
-        error={errorAt(`${path}.operator`)}
-        onChange={({ target }) => onChange({ ...filter, operator: target.value as EventsFilter['operator'] })}
-      >
-        <Options values={COUNT_OPERATORS} value={filter.operator} />
-      </SelectField>
-      <Field
-        label="Times"
-        type="number"
-        min={0}
-        value={filter.count}
-        error={errorAt(`${path}.count`)}
-        onChange={({ target }) => onChange({ ...filter, count: Number(target.value) })}
-      />
-      <PeriodFields
-        period={filter.period}
-        path={path}
-        errorAt={errorAt}
-        onChange={(period) => onChange({ ...filter, period })}
-      />
-      {names.apps !== null && names.apps.length > 1 && (
-        <SelectField
-          label="In the app"
-          value={filter.app_id ?? ''}
-          error={errorAt(`${path}.app_id`)}
-          onChange={({ target }) => onChange(withApp(filter, target.value))}
-        >
-          <option value="">this one</option>
-          {names.apps.filter(({ identifier }) => identifier !== appId).map(named)}
-        </SelectField>
-      )}
-      <DetailsField filter={filter} error={errorAt(`${path}.match_details`)} onChange={onChange} />
-    </>
-  );
-}
-
-function withApp({ app_id: _, ...filter }: EventsFilter, app: string): EventsFilter {
-  return app === '' ? filter : { ...filter, app_id: app };
-}
-
-/** The details as JSON, which becomes part of the filter when the field is left. */
-function DetailsField({
-  filter,
-  error,
-  onChange,
-}: {
-  filter: EventsFilter;
-  error: string | undefined;
-  onChange: Change<EventsFilter>;
-}) {
-  const { match_details: details, ...rest } = filter;
-  const text = details === undefined ? '' : stringify(details);
-  return (
-    <details open={details !== undefined || error !== undefined}>
-      <summary className="small">With details</summary>
-      <Field
-        key={text}
-        label="One of these objects"
-        defaultValue={text}
-        placeholder='[{"category": "shoes"}]'
-        error={error}
-        spellCheck={false}
-        onBlur={({ target }) => {
-          target.setCustomValidity('');
-          if (target.value === '') onChange(rest);
-          else
-            try {
-              onChange({ ...filter, match_details: parse(target.value) as NonNullable<typeof details> });
-            } catch {
-              target.setCustomValidity('This is no JSON: write [{"category": "shoes"}]');
-              target.reportValidity();
-            }
-        }}
-      />
-    </details>
-  );
-}
-
-function PeriodFields({
-  period,
-  path,
-  errorAt,
-  onChange,
-}: {
-  period: FilterPeriod;
-  path: string;
-  errorAt: Builder['errorAt'];
-  onChange: (period: FilterPeriod) => void;
-}) {
-  const error = errorAt(`${path}.period`) ?? errorAt(`${path}.period.last_days`);
-  const isLast = 'last_days' in period;
-  return (
-    <>
-      <SelectField
-        label="When (UTC)"
-        value={isLast ? 'last' : 'days'}
-        error={isLast ? undefined : error}
-        onChange={({ target }) => onChange(target.value === 'last' ? { last_days: 30 } : lastMonth())}
-      >
-        <option value="last">in the last days</option>
-        <option value="days">from day to day</option>
-      </SelectField>
-      {isLast ? (
-        <Field
-          label="Days"
-          type="number"
-          min={1}
-          value={period.last_days}
-          error={error}
-          onChange={({ target }) => onChange({ last_days: Number(target.value) })}
-        />
-      ) : (
-        <>
-          <Field
-            label="From"
-            type="date"
-            value={period.from}
-            error={errorAt(`${path}.period.from`)}
-            onChange={({ target }) => onChange({ ...period, from: target.value })}
-          />
-          <Field
-            label="Till"
-            type="date"
-            value={period.till}
-            error={errorAt(`${path}.period.till`)}
-            onChange={({ target }) => onChange({ ...period, till: target.value })}
-          />
-        </>
-      )}
-    </>
-  );
-}
-
-function lastMonth(): FilterPeriod {
-  const dayOf = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
-  return { from: dayOf(29), till: dayOf(0) };
-}
-
 function SegmentFields({ filter, path, builder: { names, errorAt }, onChange }: Of<SegmentsFilter>) {
   const identifiers = filter.segment_identifiers;
   const error =
@@ -551,126 +382,4 @@ function CampaignFields({ filter, path, builder: { names, errorAt }, onChange }:
 
 function withoutEmpty(filter: CampaignsFilter): CampaignsFilter {
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as CampaignsFilter;
-}
-
-function InField<F extends { operator: 'is_in' | 'is_not_in' }>({
-  filter,
-  onChange,
-}: {
-  filter: F;
-  onChange: Change<F>;
-}) {
-  return (
-    <SelectField
-      label="People"
-      value={filter.operator}
-      onChange={({ target }) => onChange({ ...filter, operator: target.value as F['operator'] })}
-    >
-      <option value="is_in">are in</option>
-      <option value="is_not_in">are not in</option>
-    </SelectField>
-  );
-}
-
-/** A name from a list; typed, without the right to the list. A stored name that is gone stays to be seen. */
-function NameField({
-  label,
-  value,
-  names,
-  error,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  names: readonly Named[] | null;
-  error: string | undefined;
-  onChange: (identifier: string) => void;
-}) {
-  if (names === null)
-    return (
-      <Field
-        label={label}
-        value={value}
-        error={error}
-        spellCheck={false}
-        onChange={({ target }) => onChange(target.value)}
-      />
-    );
-  return (
-    <SelectField label={label} value={value} error={error} onChange={({ target }) => onChange(target.value)}>
-      <option value="">Choose</option>
-      {value !== '' && !names.some(({ identifier }) => identifier === value) && <option value={value}>{value}</option>}
-      {names.map(named)}
-    </SelectField>
-  );
-}
-
-/** Several names: chosen one after the other, each with a button that takes it away. */
-function NamesField({
-  label,
-  none,
-  names,
-  values,
-  error,
-  onChange,
-}: {
-  label: string;
-  none?: string;
-  names: readonly Named[] | null;
-  values: readonly string[];
-  error: string | undefined;
-  onChange: (values: string[]) => void;
-}) {
-  const add = (identifier: string): void => onChange([...new Set([...values, identifier])]);
-  const nameOf = (id: string): string => names?.find(({ identifier }) => identifier === id)?.name ?? id;
-  return (
-    <div className="names">
-      {names === null ? (
-        <Field
-          label={label}
-          error={error}
-          hint="An identifier; Enter adds it"
-          onKeyDown={(event) => {
-            if (event.key !== 'Enter' || event.currentTarget.value === '') return;
-            event.preventDefault();
-            add(event.currentTarget.value);
-            event.currentTarget.value = '';
-          }}
-        />
-      ) : (
-        <SelectField label={label} value="" error={error} onChange={({ target }) => add(target.value)}>
-          <option value="">{values.length === 0 ? (none ?? 'Choose') : 'Add another'}</option>
-          {names.filter(({ identifier }) => !values.includes(identifier)).map(named)}
-        </SelectField>
-      )}
-      <span className="chips">
-        {values.map((value) => (
-          <button
-            key={value}
-            type="button"
-            className="toggle"
-            aria-label={`Remove ${nameOf(value)}`}
-            onClick={() => onChange(values.filter((each) => each !== value))}
-          >
-            {nameOf(value)} <Icon name="close" />
-          </button>
-        ))}
-      </span>
-    </div>
-  );
-}
-
-const named = ({ identifier, name }: Named) => (
-  <option key={identifier} value={identifier}>
-    {name}
-  </option>
-);
-
-/** Options of words; a value that is none of them is shown, too. */
-function Options({ values, value }: { values: readonly string[]; value: string }) {
-  return [...(value !== '' && !values.includes(value) ? [value] : []), ...values].map((each) => (
-    <option key={each} value={each}>
-      {words(each)}
-    </option>
-  ));
 }

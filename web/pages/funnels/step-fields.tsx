@@ -128,14 +128,7 @@ function Details({ step, number, onChange }: { step: StepDraft; number: number; 
       </div>
     );
   const remove = (
-    <button
-      type="button"
-      className="btn plain"
-      onClick={() => {
-        const { values_erased: _erased, ...whole } = step;
-        onChange({ ...whole, match_details: [] });
-      }}
-    >
+    <button type="button" className="btn plain" onClick={() => onChange(withAnyDetail(step))}>
       <Icon name="close" />
       Any property<span className="sr"> in step {number}</span>
     </button>
@@ -160,4 +153,8 @@ function Details({ step, number, onChange }: { step: StepDraft; number: number; 
       {remove}
     </div>
   );
+}
+
+function withAnyDetail({ values_erased: _, ...step }: Step): Step {
+  return { ...step, match_details: [] };
 }
