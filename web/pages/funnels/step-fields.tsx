@@ -155,6 +155,6 @@ function Details({ step, number, onChange }: { step: StepDraft; number: number; 
   );
 }
 
-function withAnyDetail({ values_erased: _, ...step }: Step): Step {
+function withAnyDetail({ values_erased: _, ...step }: StepDraft): StepDraft {
   return { ...step, match_details: [] };
 }
