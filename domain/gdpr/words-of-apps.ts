@@ -138,6 +138,21 @@ export const APP_WORDS = {
       customer_id: technical('Your user id, or the device that you are known by'),
     },
   },
+  segment_changes: {
+    title: 'Groups that you joined or left',
+    topic: 'identity',
+    about: 'When the company put you into a group, or took you out of it. It is kept for 30 days.',
+    sentences: ['{changed_at}: you {has_joined} *{name}*[ (*{app_name}*)]'],
+    fields: {
+      app_id: APP,
+      app_name: APP_NAME,
+      segment: technical('Group: its identifier here'),
+      name: 'Group',
+      changed_at: 'When',
+      has_joined: { label: 'Joined or left', values: { true: 'joined', false: 'left' } },
+      customer_id: technical('Your user id, or the device that you are known by'),
+    },
+  },
   segments: {
     title: 'Groups whose rules name you',
     topic: 'identity',

@@ -18,6 +18,7 @@ const SAMPLES: Record<string, string> = {
   'gdpr_mails.kind': `'held'`,
   'label_targets.target_kind': `'segment'`,
   'live_calls.outcome': `'accepted'`,
+  'push_outcome_days.outcome': `'sent'`,
   'push_providers.platform': `'ios'`,
   'run_alerts.sync_run_id': 'NULL',
   'tombstone_batches.kind': `'raised'`,

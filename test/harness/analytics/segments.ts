@@ -39,6 +39,11 @@ export async function insertSampleSegment(
     [entityId, identifier, appId, name, description, filters === null ? null : JSON.stringify(filters)],
   );
   await db.query('INSERT INTO segment_members SELECT $1, $2, unnest($3::text[])', [entityId, segment!.id, people]);
+  await db.query(
+    `INSERT INTO segment_changes (entity_id, segment_id, changed_at, person, has_joined)
+     SELECT $1, $2, now(), unnest($3::text[]), true`,
+    [entityId, segment!.id, people],
+  );
   return { id: segment!.id, identifier };
 }
 
