@@ -13,6 +13,8 @@ import {
   findBatch,
   insertBatch,
   type PendingBatch,
+  updateBatch,
+  updateBatchBegun,
   updateBatchOutcomes,
   updateBatchSent,
 } from '../../store/syncs/sync-batches.ts';
@@ -25,7 +27,16 @@ import { findSyncById, lockSyncById, updateSyncCursor } from '../../store/syncs/
 import type { Dependencies } from '../dependencies.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
 import { isAnyErased } from './erased.ts';
-import { answeredOf, type Decided, type Delivery, deliveryOf, sendingOf, withPosition } from './delivery.ts';
+import {
+  answeredOf,
+  type Decided,
+  type Delivery,
+  deliveryOf,
+  jsonOf,
+  sendingOf,
+  withoutErasedSince,
+  withPosition,
+} from './delivery.ts';
 import type { JoinedBatch } from './items.ts';
 import type { RunScope, SyncJob } from './job.ts';
 import type { OpenConnection } from './open-connection.ts';
@@ -65,11 +76,35 @@ export async function storeBatch(
       before: run.progress.position,
       behind: cursorBehind(batch),
     });
+    // A batch that is stored ahead would lead the cursor back before the one that is being sent.
+    if (sent === 0 && position !== cursorBehind(batch)) return null;
     const row = { identifier, batch: withPosition(stored, position), records: items.length, sent };
     if (!(await insertBatch(tx, ref, row))) return null;
     await upsertSending(tx, run, sending, { known, isSeen: sync.removes });
     deps.boundary('sync: before a batch is written down');
     return { ...ref, identifier, delivery: { ...delivery, position }, stored: sending };
+  });
+}
+
+/**
+ * Records that a stored batch is sent from now on: if the process dies, any record may have been sent. Returns how many
+ * may have been before. Takes out people who were erased while it waited, unless it may have been sent already. Returns
+ * null if another attempt has the run.
+ */
+export function beginBatch(
+  deps: Dependencies,
+  { key, sync }: SyncJob,
+  batch: StoredBatch,
+): Promise<{ batch: StoredBatch; sent: number | null } | null> {
+  return write(deps.db, async (tx) => {
+    const sent = await updateBatchBegun(tx, batch, key.generation);
+    if (sent === undefined) return null;
+    if (sent !== 0) return { batch, sent };
+    const delivery = await withoutErasedSince(tx, deps, sync, batch.delivery);
+    if (delivery === batch.delivery) return { batch, sent };
+    const { position, ...others } = delivery;
+    await updateBatch(tx, batch, withPosition(await jsonOf(others), position));
+    return { batch: { ...batch, delivery }, sent };
   });
 }
 
@@ -80,10 +115,16 @@ export async function deliverPending(deps: Dependencies, job: SyncJob, target: S
   for (;;) {
     const pending = await findBatch(deps.db, entityId, runId);
     if (!pending) return;
-    const { identifier, sent, recordsBefore } = pending;
-    const batch = { entityId, runId, recordsBefore, identifier, delivery: deliveryOf(pending) };
-    // Null: if the process dies in this try, any record may have been sent.
-    if (sent !== null) await write(deps.db, (tx) => updateBatchSent(tx, batch, null));
+    const { identifier, recordsBefore } = pending;
+    const begun = await beginBatch(deps, job, {
+      entityId,
+      runId,
+      recordsBefore,
+      identifier,
+      delivery: deliveryOf(pending),
+    });
+    if (!begun) throw new JobGone();
+    const { batch, sent } = begun;
     const outcomes = await sendBatch(deps, job, target, batch, { answered: answeredOf(pending.outcomes), sent });
     if (!(await noteBatch(deps, job, batch, outcomes))) throw new JobGone();
   }
@@ -246,7 +287,7 @@ async function noteEach(tx: Tx, { sync, run: ended }: RunOfSync, noteOne: NoteOn
   const { entityId } = sync;
   let run: SyncRun | null = ended;
   for (;;) {
-    const pending = await findBatch(tx, entityId, ended.id);
+    const pending = await findBatch(tx, entityId, ended.id, { lock: true });
     if (!pending) return;
     await deleteBatch(tx, { entityId, runId: ended.id, recordsBefore: pending.recordsBefore });
     // A sync that has written nothing may have changed its destination; the keys then mean nothing.

@@ -1,11 +1,9 @@
 // Writes the batches of a run to another connection in order. While one is sent, the one before it is recorded, and the
 // next one is mapped and stored.
 import { JobGone } from '../../domain/jobs/job.ts';
-import { write } from '../../store/core/database.ts';
-import { updateBatchBegun } from '../../store/syncs/sync-batches.ts';
 import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { noteBatch, sendBatch, type StoredBatch, storeBatch, type StreamTarget } from './deliver.ts';
+import { beginBatch, noteBatch, sendBatch, type StoredBatch, storeBatch, type StreamTarget } from './deliver.ts';
 import { isNamedBySource } from './deletions.ts';
 import { type Decided, decideDelivery } from './delivery.ts';
 import type { JoinedBatch } from './items.ts';
@@ -89,8 +87,8 @@ export class Deliveries {
   }
 
   async #begin(batch: StoredBatch): Promise<StoredBatch | null> {
-    const { generation } = this.#job.key;
-    return (await write(this.#deps.db, (tx) => updateBatchBegun(tx, batch, generation))) ? batch : null;
+    const begun = await beginBatch(this.#deps, this.#job, batch);
+    return begun?.sent === 0 ? begun.batch : null; // else another attempt has begun it
   }
 
   async #storeNow(outgoing: OutgoingBatch): Promise<StoredBatch | null> {

@@ -1,10 +1,15 @@
 // A batch for another connection: prepared while the batch before it is sent, and stored before it is sent itself.
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
-import type { Database } from '../../store/core/database.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { type ImportError, showJson } from '../../domain/imports/import-error.ts';
+import type { Database, Tx } from '../../store/core/database.ts';
 import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
 import type { PendingBatch } from '../../store/syncs/sync-batches.ts';
 import { findKnownRecords, type HandledRecord, type KnownRecord } from '../../store/syncs/sync-records.ts';
+import type { Sync } from '../../store/syncs/sync-record.ts';
+import type { Dependencies } from '../dependencies.ts';
 import { withKeysOfSource } from './deletions.ts';
+import { erasedAmong } from './erased.ts';
 import type { JoinedBatch } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { decideOutcomes, keysOf, type RecordOutcome, shareOf } from './outcomes.ts';
@@ -70,7 +75,7 @@ export function sendingOf({ items }: Pick<Delivery, 'items'>): Map<string, Handl
 const PIECE = 500;
 
 /** Returns what is stored: the records to send, and the source records that an error would quote. */
-async function jsonOf({ items, records, ...others }: Decided['delivery']): Promise<string> {
+export async function jsonOf({ items, records, ...others }: Decided['delivery']): Promise<string> {
   const slice = new TimeSlice();
   const list = async <T>(members: readonly T[], shorten: (member: T) => unknown) => {
     const pieces: string[] = [];
@@ -83,6 +88,51 @@ async function jsonOf({ items, records, ...others }: Decided['delivery']): Promi
   const parts = [await list(items, shortened), await list(records, (record) => record)];
   return `{"items":${parts[0]},"records":${parts[1]},${JSON.stringify(others).slice(1)}`;
 }
+
+/**
+ * Returns a stored delivery without people who were erased since; the same if there are none. A record that shared the
+ * key of such a person's record, and its outcome, fails: it is not stored.
+ */
+export async function withoutErasedSince(
+  tx: Tx,
+  deps: Pick<Dependencies, 'secrets'>,
+  sync: Sync,
+  delivery: Delivery,
+): Promise<Delivery> {
+  const erased = await erasedAmong(tx, deps, sync, () => delivery.items.map(({ customerId }) => customerId));
+  const isErased = ({ customerId }: Outgoing) => erased(customerId) !== undefined;
+  if (!delivery.items.some(isErased)) return delivery;
+  // The record that is sent for a key is that of its last item.
+  const lasts = new Map(delivery.items.flatMap((item) => (item.sent === null ? [] : [[item.sent, item]])));
+  const kept = delivery.records.flatMap((_, sent) => (isErased(lasts.get(sent)!) ? [] : [sent]));
+  const places = new Map(kept.map((sent, place) => [sent, place]));
+  const outcomes = [...delivery.outcomes];
+  const items = delivery.items.map((item, index): Outgoing => {
+    const hash = erased(item.customerId);
+    const sent = item.sent === null || hash ? null : (places.get(item.sent) ?? null);
+    if (!hash && (item.sent === null || sent !== null)) return { ...item, sent };
+    const { ordinal, rootLine, customerId } = item;
+    const error = hash ? erasedError(ordinal, hash) : { ...failedWith(item), customerId };
+    outcomes[index] = error.outcome;
+    const whole = { ...item, checksum: null, record: null, sent: null, error: { ...error, originalLine: rootLine } };
+    return hash ? { ...whole, key: null, customerId: null, source: null } : whole;
+  });
+  return { ...delivery, items, outcomes, records: kept.map((sent) => delivery.records[sent]!) };
+}
+
+/** Returns the error of a record that was to share the outcome of an erased person's record. */
+const failedWith = ({ ordinal, source }: Outgoing): ImportError => ({
+  line: ordinal,
+  errorType: 'DELIVERY_FAILED',
+  outcome: 'failed',
+  stage: 'merge',
+  message: 'was not sent: a later record with its key was that of a person who has been erased',
+  customerId: null,
+  attributeKey: null,
+  raw: showJson(source),
+  originalLine: null,
+  customerHash: null,
+});
 
 /** Returns the JSON of a delivery with the cursor behind it. */
 export const withPosition = (stored: string, position: string | null): string =>

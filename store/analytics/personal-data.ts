@@ -39,9 +39,8 @@ const ofSegment = (column: string, name = column) =>
   `(SELECT s.${column} FROM segments s WHERE s.entity_id = r.entity_id AND s.id = r.segment_id) AS ${name}`;
 
 /**
- * Finds people's rows in a table of segments, by its index by person. A device is a person in a segment if the segment's
- * app knows no user of it, or several: then it is theirs if no other person uses it in that app, or if it asks for
- * itself.
+ * Finds people's rows in a table of segments, by its index by person. A device is a person in a segment if its app
+ * knows no user of it, or several: then it is theirs if no other person uses it in that app, or if it asks for itself.
  */
 const peopleOfSegments = (table: string, key: string) => `
   SELECT ${key} FROM ${table} WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS})

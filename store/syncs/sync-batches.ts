@@ -30,12 +30,17 @@ export async function insertBatch(
   return rowCount === 1;
 }
 
-/** Returns the first batch of a run that is on its way. */
-export async function findBatch(db: Queryable, entityId: number, runId: number): Promise<PendingBatch | null> {
+/** Returns the first batch of a run that is on its way; `lock`: once no other transaction changes it. */
+export async function findBatch(
+  db: Queryable,
+  entityId: number,
+  runId: number,
+  { lock = false } = {},
+): Promise<PendingBatch | null> {
   const rows = readRows<PendingBatch>(
     await db.query(
       `SELECT identifier, batch, outcomes, sent, records_before FROM sync_batches WHERE entity_id = $1 AND run_id = $2
-       ORDER BY records_before LIMIT 1`,
+       ORDER BY records_before LIMIT 1 ${lock ? 'FOR UPDATE' : ''}`,
       [entityId, runId],
     ),
   );
@@ -64,14 +69,29 @@ export async function updateBatchSent(tx: Queryable, batch: BatchRef, sent: numb
   await tx.query(`UPDATE sync_batches SET sent = $4 WHERE ${THIS}`, [...valuesOf(batch), sent]);
 }
 
-/** Records that a batch is sent from now on. Returns false if another attempt has the run, or it has ended. */
-export async function updateBatchBegun(tx: Queryable, batch: BatchRef, generation: number): Promise<boolean> {
-  const { rowCount } = await tx.query(
-    `UPDATE sync_batches SET sent = NULL WHERE ${THIS} AND EXISTS (
-       SELECT FROM sync_runs WHERE entity_id = $1 AND id = $2 AND generation = $4 AND state = 'running')`,
+/**
+ * Records that a batch is sent from now on, and returns how many of its records may have left before. Returns undefined
+ * if another generation has the run, or it has ended.
+ */
+export async function updateBatchBegun(
+  tx: Queryable,
+  batch: BatchRef,
+  generation: number,
+): Promise<number | null | undefined> {
+  const { rows } = await tx.query<{ sent: number | null }>(
+    `UPDATE sync_batches b SET sent = NULL
+     FROM (SELECT entity_id, run_id, records_before, sent FROM sync_batches WHERE ${THIS} FOR UPDATE) was
+     WHERE b.entity_id = was.entity_id AND b.run_id = was.run_id AND b.records_before = was.records_before AND EXISTS (
+       SELECT FROM sync_runs WHERE entity_id = $1 AND id = $2 AND generation = $4 AND state = 'running')
+     RETURNING was.sent`,
     [...valuesOf(batch), generation],
   );
-  return rowCount === 1;
+  return rows[0]?.sent;
+}
+
+/** Replaces what is stored of a batch. */
+export async function updateBatch(tx: Queryable, ref: BatchRef, batch: string): Promise<void> {
+  await tx.query(`UPDATE sync_batches SET batch = $4 WHERE ${THIS}`, [...valuesOf(ref), batch]);
 }
 
 /**

@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
-import { settleRunsOf } from '../../../activities/syncs/deliver.ts';
+import { beginBatch, settleRunsOf } from '../../../activities/syncs/deliver.ts';
+import { deliveryOf } from '../../../activities/syncs/delivery.ts';
 import { endSyncRun } from '../../../activities/syncs/end.ts';
 import type { WriteOutcome } from '../../../connectors/core/contract.ts';
 import { write } from '../../../store/core/database.ts';
 import { listSyncsToSettle } from '../../../store/jobs/jobs-across-entities.ts';
-import { findBatch, insertBatch, updateBatchOutcomes } from '../../../store/syncs/sync-batches.ts';
+import { raiseTombstones } from '../../../store/gdpr/tombstone-batches.ts';
+import { findBatch, insertBatch, type PendingBatch, updateBatchOutcomes } from '../../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { findKnownRecords, upsertSending } from '../../../store/syncs/sync-records.ts';
@@ -149,6 +151,43 @@ describe('two batches of a canceled run', () => {
     await settleRunsOf(deps(), world.entity.id, sync.id);
     expect(await found(run)).toMatchObject({ state: 'canceled', endedAt: expect.any(Date) as Date, progress });
     expect([await cursorOf(sync), await findBatch(store.db, world.entity.id, run.id)]).toEqual([cursor, null]);
+  });
+
+  it('that waits is sent without people who were erased meanwhile, once, and by one attempt', async () => {
+    const { sync, run } = await runWith(whole, { ids: [4, 5, 6], answered: 0, sent: 0 });
+    const { id: entityId } = world.entity;
+    const ref = { entityId, runId: run.id, recordsBefore: 3 };
+    const stored = async () => {
+      const { rows } = await store.db.query<PendingBatch>(
+        'SELECT identifier, batch, outcomes, sent FROM sync_batches WHERE run_id = $1 AND records_before = 3',
+        [run.id],
+      );
+      return rows[0]!;
+    };
+    const { identifier, ...pending } = await stored();
+    const batch = { ...ref, identifier, delivery: deliveryOf({ identifier, ...pending, recordsBefore: 3 }) };
+    const job = { sync, run, key: { entityId, jobId: run.id, generation: run.generation } };
+    const older = { ...job, key: { ...job.key, generation: run.generation - 1 } };
+    await raiseTombstones(store, entityId, [store.secrets.customerHash(entityId, 'user_id', 'abandoned-5')]);
+    expect(await beginBatch(deps(), older, batch)).toBeNull();
+    const begun = (await beginBatch(deps(), job, batch))!;
+    expect(begun.sent).toBe(0);
+    expect(begun.batch.delivery.records.map(({ id }) => id)).toEqual([4, 6]);
+    const left = await stored();
+    expect([left.sent, left.batch.includes('abandoned-5'), deliveryOf(left)]).toEqual([
+      null,
+      false,
+      JSON.parse(JSON.stringify(begun.batch.delivery), (name, value: unknown) =>
+        name === 'customerHash' && value ? (expect.any(Buffer) as unknown) : value,
+      ),
+    ]);
+    expect(deliveryOf(left).items.map(({ sent, error }) => [sent, error?.message])).toEqual([
+      [0, undefined],
+      [null, 'erased'],
+      [1, undefined],
+    ]);
+    // Another attempt of the same generation does not know what has left since.
+    expect((await beginBatch(deps(), job, batch))!.sent).toBeNull();
   });
 
   it('follow each other: one that would leave a gap, or comes twice, is not stored', async () => {
