@@ -389,7 +389,7 @@ describe('a sync to a webhook', () => {
     },
   );
 
-  it.for(['sync: batch written down', 'sync: batch sent', 'sync: before a batch commits'])(
+  it.for(['sync: batch written down', 'sync: batch sent', 'sync: before a batch commits'] as const)(
     'sends the very same batch again under its name when it was killed at "%s"',
     async (boundary) => {
       const name = `killed${boundary.length}`;
@@ -409,7 +409,9 @@ describe('a sync to a webhook', () => {
       for (const [first, ...again] of byName.values()) for (const repeat of again) expect(repeat).toEqual(first);
       // A busy machine misses a worker that lives, too: then another one sends the same once more.
       expect(received.length).toBeGreaterThanOrEqual(boundary === 'sync: batch written down' ? 3 : 4);
-      expect(before).toBe(boundary === 'sync: batch written down' ? 1 : 2);
+      // While a batch is recorded, the next one may be on its way.
+      const sent = { 'sync: batch written down': [1], 'sync: batch sent': [2], 'sync: before a batch commits': [2, 3] };
+      expect(sent[boundary]).toContain(before);
       expect([...byName.values()].flatMap(([first]) => first!.records)).toHaveLength(12_000);
       await worker.stop();
     },
