@@ -1,6 +1,5 @@
 // A batch for another connection: prepared while the batch before it is sent, and stored before it is sent itself.
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
-import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { type ImportError, showJson } from '../../domain/imports/import-error.ts';
 import type { Database, Tx } from '../../store/core/database.ts';
 import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
@@ -13,7 +12,7 @@ import { erasedAmong } from './erased.ts';
 import type { JoinedBatch } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { decideOutcomes, keysOf, type RecordOutcome, shareOf } from './outcomes.ts';
-import { type Outgoing, sendable } from './outgoing.ts';
+import { erasedItem, type Outgoing, sendable } from './outgoing.ts';
 
 /** A stored batch: the outcomes of its records, and the records to send, one per key. */
 export type Delivery = {
@@ -109,30 +108,30 @@ export async function withoutErasedSince(
   const outcomes = [...delivery.outcomes];
   const items = delivery.items.map((item, index): Outgoing => {
     const hash = erased(item.customerId);
-    const sent = item.sent === null || hash ? null : (places.get(item.sent) ?? null);
+    const sent = item.sent === null ? null : (places.get(item.sent) ?? null);
     if (!hash && (item.sent === null || sent !== null)) return { ...item, sent };
-    const { ordinal, rootLine, customerId } = item;
-    const error = hash ? erasedError(ordinal, hash) : { ...failedWith(item), customerId };
-    outcomes[index] = error.outcome;
-    const whole = { ...item, checksum: null, record: null, sent: null, error: { ...error, originalLine: rootLine } };
-    return hash ? { ...whole, key: null, customerId: null, source: null } : whole;
+    outcomes[index] = 'failed';
+    return hash ? erasedItem(item, hash) : failedWith(item);
   });
   return { ...delivery, items, outcomes, records: kept.map((sent) => delivery.records[sent]!) };
 }
 
-/** Returns the error of a record that was to share the outcome of an erased person's record. */
-const failedWith = ({ ordinal, source }: Outgoing): ImportError => ({
-  line: ordinal,
-  errorType: 'DELIVERY_FAILED',
-  outcome: 'failed',
-  stage: 'merge',
-  message: 'was not sent: a later record with its key was that of a person who has been erased',
-  customerId: null,
-  attributeKey: null,
-  raw: showJson(source),
-  originalLine: null,
-  customerHash: null,
-});
+/** Returns a record that was to share the outcome of an erased person's record as an error. */
+function failedWith(item: Outgoing): Outgoing {
+  const error: ImportError = {
+    line: item.ordinal,
+    errorType: 'DELIVERY_FAILED',
+    outcome: 'failed',
+    stage: 'merge',
+    message: 'was not sent: a later record with its key was that of a person who has been erased',
+    customerId: item.customerId,
+    attributeKey: null,
+    raw: showJson(item.source),
+    originalLine: item.rootLine,
+    customerHash: null,
+  };
+  return { ...item, checksum: null, record: null, sent: null, error };
+}
 
 /** Returns the JSON of a delivery with the cursor behind it. */
 export const withPosition = (stored: string, position: string | null): string =>

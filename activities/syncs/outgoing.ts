@@ -144,10 +144,14 @@ async function withoutErased(
   const erased = await erasedAmong(deps.db, deps, sync, () => outgoing.map(({ customerId }) => customerId));
   return outgoing.map((item) => {
     const hash = erased(item.customerId);
-    if (!hash) return item;
-    const error = { ...erasedError(item.ordinal, hash), originalLine: item.rootLine };
-    return { ...item, key: null, customerId: null, checksum: null, source: null, record: null, error };
+    return hash ? erasedItem(item, hash) : item;
   });
+}
+
+/** Returns the record of an erased person as an error without key, customer id and content. */
+export function erasedItem(item: Outgoing, hash: Buffer): Outgoing {
+  const error = { ...erasedError(item.ordinal, hash), originalLine: item.rootLine };
+  return { ...item, key: null, customerId: null, checksum: null, source: null, record: null, sent: null, error };
 }
 
 /** Returns the records; those of people erased meanwhile lose key, customer id and content. */

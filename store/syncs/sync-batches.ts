@@ -64,7 +64,7 @@ export async function updateBatchOutcomes(
   );
 }
 
-/** Sets how many of its first records may have left; null before they are sent again. */
+/** Sets how many of its first records may have left in a try that has ended; null: any. */
 export async function updateBatchSent(tx: Queryable, batch: BatchRef, sent: number | null): Promise<void> {
   await tx.query(`UPDATE sync_batches SET sent = $4 WHERE ${THIS}`, [...valuesOf(batch), sent]);
 }
