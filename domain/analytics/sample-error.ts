@@ -12,11 +12,13 @@ export function sampleError(counted: number): number {
 }
 
 /**
- * Returns half of the 95 % interval (Wilson's) of the share `part / whole`; `whole` are people who were looked at, of
- * the sample in a fast answer.
+ * Returns middle and half of the 95 % interval (Wilson, 1927) of the share `part / whole`, which also holds for small
+ * numbers; `whole` are people who were looked at, of the sample in a fast answer.
  */
-export function shareError(part: number, whole: number): number {
+export function shareInterval(part: number, whole: number): { middle: number; half: number } {
   const share = part / whole;
   const square = Z_95 ** 2;
-  return (Z_95 / (1 + square / whole)) * Math.sqrt((share * (1 - share)) / whole + square / (4 * whole ** 2));
+  const scale = 1 + square / whole;
+  const half = (Z_95 / scale) * Math.sqrt((share * (1 - share)) / whole + square / (4 * whole ** 2));
+  return { middle: (share + square / (2 * whole)) / scale, half };
 }

@@ -4,7 +4,7 @@ import * as api from '../../api/analytics/funnels.ts';
 import type { DurationCounts } from '../../domain/analytics/duration-counts.ts';
 import { type FunnelTotals, MAX_PROPERTIES, type StepTotal } from '../../domain/analytics/funnel-counts.ts';
 import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
-import { sampleError, shareError } from '../../domain/analytics/sample-error.ts';
+import { sampleError, shareInterval } from '../../domain/analytics/sample-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
@@ -226,7 +226,7 @@ function estimateOf(people: number, asked: AskedQuery) {
 
 function shareOf({ people }: StepTotal, { people: first }: StepTotal): Pick<api.FunnelStats, 'share' | 'share_error'> {
   if (first === 0) return { share: null, share_error: null };
-  return { share: people / first, share_error: shareError(people, first) };
+  return { share: people / first, share_error: shareInterval(people, first).half };
 }
 
 function timesOf(times: DurationCounts | undefined, asked: AskedQuery): api.FunnelTimes | null {
