@@ -29,7 +29,7 @@ export function Bars({ what, of, bars }: { what: string; of: string; bars: reado
       </g>
     );
   });
-  const total = sum(bars.map(({ value }) => value));
+  const total = `${countText(sum(bars.map(({ value }) => value)))} ${what}`;
   return (
     <BarFigure what={what} of={of} labels={bars.map(({ label }) => label)} most={most} total={total} drawing={drawing}>
       <BarTable what={what} of={of} bars={bars} />
@@ -95,7 +95,7 @@ export function StackedBars({ what, of, kinds, stacks }: Stacks) {
       </g>
     );
   });
-  const total = sum(stacks.flatMap(({ counts }) => counts));
+  const total = `${countText(sum(stacks.flatMap(({ counts }) => counts)))} ${what}`;
   return (
     <BarFigure
       what={what}
@@ -106,13 +106,7 @@ export function StackedBars({ what, of, kinds, stacks }: Stacks) {
       drawing={drawing}
       isLow
     >
-      <p className="legend small second">
-        {kinds.map(({ label, tone }) => (
-          <span key={label} className={`d-${tone}`}>
-            {label}
-          </span>
-        ))}
-      </p>
+      <Legend kinds={kinds} />
       <details>
         <summary className="small">As a table</summary>
         <CountTable of={of} columns={kinds.map(({ label }) => label)} rows={stacks} />
@@ -141,42 +135,39 @@ export function SignedBars({ of, up, down, bars }: { of: string; up: Kind; down:
     );
   });
   const [ups, downs] = [sum(bars.map((bar) => bar.up)), sum(bars.map((bar) => bar.down))];
+  const kinds = [up, down];
   return (
-    <figure className="bars low">
-      <p className="small quiet ends">
-        <span>{countText(most)}</span>
-        <span>
-          {countText(ups)} {up.label}, {countText(downs)} {down.label} in all
-        </span>
-      </p>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${up.label} and ${down.label} per ${of}, at most ${countText(most)}`}
-      >
-        {drawing}
-      </svg>
-      <p className="small quiet ends">
-        <span>{bars[0]?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
-      </p>
-      <p className="legend small second">
-        {[up, down].map(({ label, tone }) => (
-          <span key={label} className={`d-${tone}`}>
-            {label}
-          </span>
-        ))}
-      </p>
+    <BarFigure
+      what={`${up.label} and ${down.label}`}
+      of={of}
+      labels={bars.map(({ label }) => label)}
+      most={most}
+      total={`${countText(ups)} ${up.label}, ${countText(downs)} ${down.label}`}
+      drawing={drawing}
+      isLow
+    >
+      <Legend kinds={kinds} />
       <details>
         <summary className="small">As a table</summary>
         <CountTable
           of={of}
-          columns={[up.label, down.label]}
+          columns={kinds.map(({ label }) => label)}
           rows={bars.map((bar) => ({ label: bar.label, counts: [bar.up, bar.down] }))}
         />
       </details>
-    </figure>
+    </BarFigure>
+  );
+}
+
+function Legend({ kinds }: { kinds: readonly Kind[] }) {
+  return (
+    <p className="legend small second">
+      {kinds.map(({ label, tone }) => (
+        <span key={label} className={`d-${tone}`}>
+          {label}
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -224,7 +215,8 @@ function BarFigure({
   of: string;
   labels: readonly string[];
   most: number;
-  total: number;
+  /** All counts in words. */
+  total: string;
   drawing: ReactNode;
   isLow?: boolean;
   /** Stands below the drawing: the same as a table. */
@@ -234,9 +226,7 @@ function BarFigure({
     <figure className={isLow ? 'bars low' : 'bars'}>
       <p className="small quiet ends">
         <span>{countText(most)}</span>
-        <span>
-          {countText(total)} {what} in all
-        </span>
+        <span>{total} in all</span>
       </p>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
