@@ -4,8 +4,8 @@ import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
 import type { Segment } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { AreaField, Field, SelectField } from '../../parts/field.tsx';
+import { ChangedByOthers } from '../../parts/changed-by-others.tsx';
 import { Head } from '../../parts/head.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { Panel, Shown, Skeleton } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import type { Refusal } from '../../session/api.ts';
@@ -116,20 +116,12 @@ function Editor({ segment, onStale }: { segment: Segment; onStale: () => void })
         onSave={() => update.mutate({ params, body }, { onError: ({ http }) => http === 409 && onStale() })}
         note={
           isStale && (
-            <div className="note warn" role="alert">
-              <Icon name="branch" />
-              <div className="tight">
-                <b>Someone else changed this segment since you opened it. Nothing of yours is lost or saved.</b>
-                <div className="controls">
-                  <button type="button" className="btn" onClick={() => take(draftOf(segment))}>
-                    Reload, and drop my changes
-                  </button>
-                  <button type="button" className="btn main" onClick={() => take(draft)}>
-                    Keep my changes, and drop theirs
-                  </button>
-                </div>
-              </div>
-            </div>
+            <ChangedByOthers
+              what="segment"
+              mine="Keep my changes, and drop theirs"
+              onTheirs={() => take(draftOf(segment))}
+              onMine={() => take(draft)}
+            />
           )
         }
         command={

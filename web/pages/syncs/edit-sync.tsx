@@ -4,6 +4,7 @@ import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } 
 import type { Sync } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
+import { ChangedByOthers } from '../../parts/changed-by-others.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
@@ -101,11 +102,14 @@ function Editor({ sync, onStale }: { sync: Sync; onStale: () => void }) {
         onSave={() => update.mutate({ params, body }, { onError: ({ http }) => http === 409 && onStale() })}
         note={
           isNewer && (
-            <Conflict
-              members={differing(before, theirs)}
+            <ChangedByOthers
+              what="sync"
+              mine="Reload, and keep my changes"
               onTheirs={() => load(theirs)}
-              onBoth={() => load(rebased(before, draft, theirs))}
-            />
+              onMine={() => load(rebased(before, draft, theirs))}
+            >
+              <TheirChanges members={differing(before, theirs)} />
+            </ChangedByOthers>
           )
         }
         command={
@@ -122,33 +126,8 @@ function Editor({ sync, onStale }: { sync: Sync; onStale: () => void }) {
   );
 }
 
-/** Says that someone else saved first, and offers to take over what they saved, with or without one's own changes. */
-function Conflict({
-  members,
-  onTheirs,
-  onBoth,
-}: {
-  members: readonly (keyof Draft)[];
-  onTheirs: () => void;
-  onBoth: () => void;
-}) {
-  return (
-    <div className="note warn" role="alert">
-      <Icon name="branch" />
-      <div className="tight">
-        <b>Someone else changed this sync since you opened it. Nothing of yours is lost or saved.</b>
-        {members.length > 0 && <span>They changed: {members.map((name) => MEMBERS[name]).join(', ')}.</span>}
-        <div className="controls">
-          <button type="button" className="btn" onClick={onTheirs}>
-            Reload, and drop my changes
-          </button>
-          <button type="button" className="btn main" onClick={onBoth}>
-            Reload, and keep my changes
-          </button>
-        </div>
-      </div>
-    </div>
-  );
+function TheirChanges({ members }: { members: readonly (keyof Draft)[] }) {
+  return members.length > 0 && <span>They changed: {members.map((name) => MEMBERS[name]).join(', ')}.</span>;
 }
 
 const MEMBERS: Record<keyof Draft, string> = {
