@@ -3,7 +3,6 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { MessageOfPerson, Person } from '../../../api/client.ts';
 import { SelectField } from '../../parts/field.tsx';
-import { Chip } from '../../parts/head.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
 import { Empty, Shown } from '../../parts/panel.tsx';
 import { DataTable } from '../../parts/table.tsx';
@@ -11,7 +10,7 @@ import { When } from '../../parts/values.tsx';
 import { useList, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 import { DeliveryWhy } from '../sends/delivery-why.tsx';
-import { codeTone } from '../sends/send-state.tsx';
+import { confirmedSteps, Decision, OnDevice } from '../sends/decision-cells.tsx';
 import { LeftOut, type Look } from './tabs.tsx';
 
 const PAGE = 100;
@@ -36,7 +35,7 @@ function MessageList({ look }: { look: Look }) {
       columns={[
         { title: 'When', cell: ({ at }) => <When at={at} /> },
         { title: 'Campaign', cell: (message) => <CampaignText message={message} /> },
-        { title: 'Decision', cell: (message) => <Decision message={message} /> },
+        { title: 'Decision', cell: (message) => <Decision of={message} /> },
         { title: 'On the device', cell: (message) => <OnDevice message={message} /> },
       ]}
       rows={read.data?.pages.flatMap(({ messages }) => messages) ?? []}
@@ -73,53 +72,10 @@ export function messageFacts({ channel, variant, is_test: isTest, app_id: app }:
     .join(', ');
 }
 
-function Decision({ message: { code, reason, details, due_at: due } }: { message: MessageOfPerson }) {
-  return (
-    <div className="tight problem">
-      <span className="facts">
-        <Chip tone={codeTone(code)}>{code}</Chip>
-        {due !== null && (
-          <span className="small">
-            due <When at={due} />
-          </span>
-        )}
-      </span>
-      <span className="small second">
-        {reason}
-        {details !== null && `; ${details}`}
-      </span>
-    </div>
-  );
-}
-
-const stepsOf = (message: MessageOfPerson) =>
-  (
-    [
-      ['delivered', message.delivered_at],
-      ['opened', message.opened_at],
-      ['shown', message.shown_at],
-      ['clicked', message.clicked_at],
-    ] as const
-  ).filter(([, at]) => at !== null);
-
 export const confirmedText = (message: MessageOfPerson): string =>
-  stepsOf(message)
+  confirmedSteps(message)
     .map(([word]) => word)
     .join(', ');
-
-function OnDevice({ message }: { message: MessageOfPerson }) {
-  const steps = stepsOf(message);
-  if (steps.length === 0) return <span className="quiet">–</span>;
-  return (
-    <ul className="tight">
-      {steps.map(([word, at]) => (
-        <li key={word} className="small">
-          {word} <When at={at} />
-        </li>
-      ))}
-    </ul>
-  );
-}
 
 /** Asks for a campaign, also one that the person got nothing of, and answers for it under the look of the page. */
 function WhyOfCampaign({ look }: { look: Look }) {

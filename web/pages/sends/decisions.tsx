@@ -6,16 +6,16 @@ import { Audited } from '../../parts/audited.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { useFilters } from '../../parts/filters.ts';
-import { Chip } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { PersonLink } from '../../parts/person-link.tsx';
 import { DataTable } from '../../parts/table.tsx';
-import { countText, When } from '../../parts/values.tsx';
+import { countText } from '../../parts/values.tsx';
 import { useList } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
+import { Decision, OnDevice } from './decision-cells.tsx';
 import { DeliveryWhy } from './delivery-why.tsx';
-import { CODES, codeTone } from './send-state.tsx';
+import { CODES } from './send-state.tsx';
 
 const OUTCOME_WORDS: Record<SentOutcome, string> = {
   confirmed: 'confirmed by the device',
@@ -91,8 +91,11 @@ function Asked({ send }: { send: SendState }) {
         columns={[
           { title: 'Line', isNumber: true, cell: ({ line }) => <span className="n">{countText(line)}</span> },
           { title: 'Person', cell: (decision) => <Who decision={decision} /> },
-          { title: 'Decision', cell: (decision) => <DecisionText decision={decision} /> },
-          { title: 'On the device', cell: (decision) => <Confirmed decision={decision} /> },
+          {
+            title: 'Decision',
+            cell: (decision) => !decision.erased && <Decision of={decision} settled={decision.settled_at} />,
+          },
+          { title: 'On the device', cell: (decision) => !decision.erased && <OnDevice message={decision} /> },
           { title: 'Why', cell: (decision) => <WhyButton decision={decision} onPress={setAsking} /> },
         ]}
         rows={read.data?.pages.flatMap(({ items }) => items) ?? []}
@@ -126,52 +129,6 @@ function Who({ decision: { erased, user, device_id: device } }: { decision: Sent
       <PersonLink kind="user_id" id={user} />
       {device !== null && <code className="small quiet wraps">{device}</code>}
     </span>
-  );
-}
-
-function DecisionText({ decision }: { decision: SentDecision }) {
-  const { erased, code, reason, details, due_at: due, settled_at: settled } = decision;
-  if (erased) return null;
-  return (
-    <div className="tight problem">
-      <span className="facts">
-        <Chip tone={codeTone(code)}>{code}</Chip>
-        {due !== null && (
-          <span className="small">
-            due <When at={due} />
-          </span>
-        )}
-        {settled !== null && (
-          <span className="small">
-            <When at={settled} />
-          </span>
-        )}
-      </span>
-      <span className="small second">
-        {reason}
-        {details !== null && `; ${details}`}
-      </span>
-    </div>
-  );
-}
-
-function Confirmed({ decision }: { decision: SentDecision }) {
-  const steps = [
-    ['delivered', decision.delivered_at],
-    ['opened', decision.opened_at],
-    ['shown', decision.shown_at],
-    ['clicked', decision.clicked_at],
-  ] as const;
-  const reached = steps.filter(([, at]) => at !== null);
-  if (reached.length === 0) return decision.erased ? null : <span className="quiet">–</span>;
-  return (
-    <ul className="tight">
-      {reached.map(([word, at]) => (
-        <li key={word} className="small">
-          {word} <When at={at} />
-        </li>
-      ))}
-    </ul>
   );
 }
 
