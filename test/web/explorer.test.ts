@@ -69,7 +69,7 @@ async function opened(path: string, more: Parameters<typeof makePerson>[2] = {})
 
 let seen = 0;
 
-/** What looks were written into the audit log since the last call. */
+/** Returns the looks in the audit log since the last call. */
 async function newLooks(): Promise<string[]> {
   const { rows } = await store.db.query<{ id: number; what: string }>(
     `SELECT id, concat_ws(' ', action, subject_kind, details ->> 'what') AS what FROM audit_log

@@ -7,7 +7,7 @@ import { fixOfRefusal } from '../../../domain/tracking/sdk-line.ts';
 const packageName = 'com.example.shop';
 const by = { receivedAt: 1e12, sentAt: null, oldest: 0, newest: 2e12, sha256: () => '' };
 
-/** What a person who looks at a refused call is shown of it. */
+/** Words that a page shows about a refused call. */
 function fixOf(call: object) {
   const read = readCall(call, 0, by);
   if (!('refused' in read)) throw new Error('the call is accepted');
