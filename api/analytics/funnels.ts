@@ -206,7 +206,7 @@ const statsQuery = z.object({
     .enum(['accurate', 'fast'], { error: 'must be accurate or fast' })
     .default('accurate')
     .describe(
-      '`fast` counts a sample of one person in 16 and estimates the rest: `completions_error` says how far each number of people ' +
+      '`fast` counts a sample of people and estimates the rest: `completions_error` says how far each number of people ' +
         'may be off, also in the header `X-Funnel-Error`. Of apps with fewer than 10,000 people `fast` is exact',
     ),
   aliases: queryFlag.optional().describe('Count an id that an app has made another one (an alias) as that one'),

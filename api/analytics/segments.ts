@@ -13,7 +13,6 @@ import {
   stored,
   text,
 } from '../core/input.ts';
-import { SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
 import { CHANGES_KEPT_DAYS, MAX_LISTED_CHANGES, SEGMENT_DAYS_KEPT } from '../../domain/analytics/segment-changes.ts';
 import { operation } from '../core/operation.ts';
 import { FILTERS_BYTES, SegmentFiltersInput, ShownFilters } from './segment-filters.ts';
@@ -173,7 +172,7 @@ export const previewSegment = operation({
     fast: bodyFlag
       .default(false)
       .describe(
-        `Look at one person in ${SAMPLED_ONE_IN}, for at most ${FAST_PREVIEW_MS / 1_000} seconds; an app with fewer than ` +
+        `Look at a sample of people, for at most ${FAST_PREVIEW_MS / 1_000} seconds; an app with fewer than ` +
           '10,000 people is counted exactly',
       ),
     left: bodyFlag.default(false).describe('Also count who is left after each filter'),

@@ -18,7 +18,7 @@ const FUNNEL = ['<funnel>', 'its name or identifier'] as const;
 const PERIOD = [
   ['--from <day>', 'the first day in UTC, such as 2026-01-31; by default 30 days ago'],
   ['--till <day>', 'the last day in UTC; by default today'],
-  ['--fast', 'count one person in 16, and say how far the numbers may be off'],
+  ['--fast', 'count a sample of people, and say how far the numbers may be off'],
   ['--aliases', 'count an earlier id of a person as that person'],
 ] as const;
 const DAYS = 30;

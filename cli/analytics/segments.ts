@@ -86,7 +86,7 @@ function addPeopleCommands(segments: Command, run: Run): void {
     .description('count the people that filters find now, and who is left after each filter')
     .argument('<file>', 'the filters as JSON; - for standard input')
     .requiredOption('--app <app>', 'the app whose people are counted')
-    .option('--fast', 'look at one person in 16, for at most 1.5 seconds')
+    .option('--fast', 'look at a sample of people, for at most 1.5 seconds')
     .action((file: string, options: PreviewOptions) => run((context) => preview(context, file, options)));
   segments
     .command('people')

@@ -33,7 +33,7 @@ export const MAX_PAIRS_IN_ALL = 500;
 export const DEFAULT_DURATION_SECONDS = 2_592_000;
 export const MAX_DURATION_SECONDS = 366 * 86_400;
 
-/** The mode `fast` looks at one person in this many. */
+/** The mode `fast` looks at one person in this many, or at fewer. */
 export const SAMPLED_ONE_IN = 16;
 
 export type StepEvent = { appId: string; logType: 1 | 2 | 3; name: string; steps: number[]; breaksAfter: number[] };

@@ -1,14 +1,16 @@
 /** How far an answer may be off: estimates from the sample, and shares of people. */
-import { SAMPLED_ONE_IN } from './funnel.ts';
 
 const Z_95 = 1.96;
 /** With 95 % certainty a number that the sample lacks is below three times its spacing ("rule of three"). */
 const OF_NONE = 3;
 
-/** Returns by how many people an estimate may be off with 95 % certainty; `counted` is of the sample (binomial). */
-export function sampleError(counted: number): number {
-  if (counted === 0) return OF_NONE * SAMPLED_ONE_IN;
-  return Math.ceil(Z_95 * SAMPLED_ONE_IN * Math.sqrt(counted * (1 - 1 / SAMPLED_ONE_IN)));
+/**
+ * Returns by how many people an estimate may be off with 95 % certainty (binomial); `counted` is of the sample, where
+ * one person stands for `peoplePerSampled`.
+ */
+export function sampleError(counted: number, peoplePerSampled: number): number {
+  if (counted === 0) return OF_NONE * peoplePerSampled;
+  return Math.ceil(Z_95 * peoplePerSampled * Math.sqrt(counted * (1 - 1 / peoplePerSampled)));
 }
 
 /**

@@ -29,7 +29,7 @@ export const PLACES = {
   connectorCalls: 64,
   /** Funnels and previews that may read all events of a period: each takes two database sessions. */
   heavyReads: 2,
-  /** Heavy reads of a sample of one person in 16. */
+  /** Heavy reads of a sample of people. */
   fastReads: 1,
   /** Streamed lists: each holds a piece of about 1 MiB, or a database session, until its caller has read it. */
   streamedLists: 16,

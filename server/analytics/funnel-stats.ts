@@ -3,7 +3,7 @@
 import * as api from '../../api/analytics/funnels.ts';
 import type { DurationCounts } from '../../domain/analytics/duration-counts.ts';
 import { type FunnelTotals, MAX_PROPERTIES, type StepTotal } from '../../domain/analytics/funnel-counts.ts';
-import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
+import type { FunnelExclusion, FunnelStep } from '../../domain/analytics/funnel.ts';
 import { sampleError, shareInterval } from '../../domain/analytics/sample-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
@@ -17,8 +17,9 @@ import {
   type FunnelQuery,
   listPeopleOfStep,
 } from '../../store/analytics/funnel-stats.ts';
+import { SHARDS } from '../../store/analytics/funnel-sessions.ts';
 import { findFunnel } from '../../store/analytics/funnels.ts';
-import { hasFewPeople } from '../../store/analytics/sample.ts';
+import { chooseSample, peoplePerSampled } from '../../store/analytics/sample.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { listDisplayNames } from '../../store/tracking/event-definitions.ts';
@@ -183,17 +184,18 @@ async function funnelQuery(
 ): Promise<AskedQuery> {
   if (from > till) refuseField('till', `must not be before from, ${from}`);
   const { appIds, ...steps } = await resolveSteps(db, entityId, funnel, 'funnel.');
-  const ofSample = mode === 'fast' && !(await hasFewPeople(db, entityId, appIds));
+  const period = { from: new Date(from), until: new Date(Date.parse(till) + DAY_MS) };
+  const read = { appIds, reads: [{ appIds, ...period }], sessions: SHARDS };
+  const sample = mode === 'fast' ? await chooseSample(db, entityId, read) : null;
   return {
     appIds,
-    kind: ofSample ? 'fast' : 'exact',
+    kind: sample ? 'fast' : 'exact',
     query: {
       ...steps,
-      from: new Date(from),
-      until: new Date(Date.parse(till) + DAY_MS),
+      ...period,
       maxSeconds: funnel.max_duration,
       aliases,
-      ofSample,
+      sample,
       breakdown: null,
     },
   };
@@ -209,18 +211,18 @@ function breakdownOf(given: string): Breakdown {
   return refuseField('breakdown', sayUnknown(given, [...fields, 'week', 'detail.<member>']));
 }
 
-const timesCounted = ({ query: { ofSample } }: Pick<AskedQuery, 'query'>) => (ofSample ? SAMPLED_ONE_IN : 1);
+const timesCounted = ({ query: { sample } }: Pick<AskedQuery, 'query'>) => (sample ? peoplePerSampled(sample) : 1);
 
 function completions({ people, seconds }: Pick<StepTotal, 'people' | 'seconds'>, asked: AskedQuery) {
   return { ...estimateOf(people, asked), average_duration: people === 0 ? null : seconds / people };
 }
 
 function estimateOf(people: number, asked: AskedQuery) {
-  const { ofSample } = asked.query;
+  const times = timesCounted(asked);
   return {
-    completions: people * timesCounted(asked),
-    completions_error: ofSample ? sampleError(people) : 0,
-    exact: !ofSample,
+    completions: people * times,
+    completions_error: times === 1 ? 0 : sampleError(people, times),
+    exact: times === 1,
   };
 }
 

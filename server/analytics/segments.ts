@@ -1,13 +1,13 @@
 /** The routes of segments: create, change, list, preview, delete. */
 
 import * as api from '../../api/analytics/segments.ts';
-import { SAMPLED_ONE_IN } from '../../domain/analytics/funnel.ts';
 import { sampleError } from '../../domain/analytics/sample-error.ts';
 import { eachFilter, type SegmentFilters, showFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { listFilterUsers } from '../../store/analytics/filter-users.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { hasFewPeople } from '../../store/analytics/sample.ts';
+import { chooseSample, peoplePerSampled } from '../../store/analytics/sample.ts';
+import { eventsReadBy } from '../../store/analytics/segment-sql.ts';
 import { countFiltered, type FilteredCounts, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
 import {
   deleteSegment,
@@ -135,16 +135,20 @@ const preview = route(
     const details = await attributesOfFilters(db, who.caller, filters);
     if (details.attributes !== undefined)
       await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
-    const ofSample = fast && !(await hasFewPeople(db, entityId, [appId]));
+    const reads = eventsReadBy(query.filters);
+    const sample = fast ? await chooseSample(db, entityId, { appIds: [appId], reads, sessions: 1 }) : null;
     const timeoutMs = fast ? api.FAST_PREVIEW_MS : HEAVY_READ_MS;
     const count = async (signal: AbortSignal) => {
       const begun = performance.now();
       const bounds = { timeoutMs, signal, hasLeft: left };
-      const counts = await countFiltered(db, entityId, { ...query, ofSample }, bounds).catch((error: unknown) => {
+      const counts = await countFiltered(db, entityId, { ...query, sample }, bounds).catch((error: unknown) => {
         if (fast && isQueryCanceled(error) && !signal.aborted) refuseSlow();
         throw error;
       });
-      return { ...showPreview(counts, filters, ofSample), took_ms: Math.round(performance.now() - begun) };
+      return {
+        ...showPreview(counts, filters, sample && peoplePerSampled(sample)),
+        took_ms: Math.round(performance.now() - begun),
+      };
     };
     return heavyReads.within(entityId, hungUp(), count, fast ? 'fast' : 'exact');
   },
@@ -155,13 +159,13 @@ function refuseSlow(): never {
   return refuse(503, 'too_long', `A fast count would take longer than ${seconds} seconds: count exactly, without fast`);
 }
 
-function showPreview({ left, ...counts }: FilteredCounts, filters: SegmentFilters, ofSample: boolean) {
-  const times = ofSample ? SAMPLED_ONE_IN : 1;
-  const margin = (people: number) => (ofSample ? sampleError(people) : null);
+function showPreview({ left, ...counts }: FilteredCounts, filters: SegmentFilters, oneIn: number | null) {
+  const times = oneIn ?? 1;
+  const margin = (people: number) => (oneIn ? sampleError(people, oneIn) : null);
   const whole = Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count * times]));
   return {
     ...showCounts(whole as SegmentCounts),
-    sample: ofSample ? { one_in: times, margin: sampleError(counts.peopleCount) } : null,
+    sample: oneIn ? { one_in: oneIn, margin: sampleError(counts.peopleCount, oneIn) } : null,
     left:
       left &&
       Array.from(eachFilter(filters), ({ path }, index) => {

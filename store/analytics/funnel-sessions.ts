@@ -7,7 +7,7 @@ import { type Database, endingOn, type Tx } from '../core/database.ts';
 export type Shard = { number: number; of: number };
 
 /** Number of sessions that share a funnel's people, since one session is bound by one core. */
-const SHARDS = 2;
+export const SHARDS = 2;
 export const FUNNEL_TIMEOUT_MS = 120_000;
 /**
  * Settings by which each session sorts its people's rows once; parallel plans sort them elsewhere. The planner can't

@@ -15,7 +15,7 @@ import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import type { DetailPairs, StepEvent } from '../../domain/analytics/funnel.ts';
 import { inShards, pagesOf, type Shard } from './funnel-sessions.ts';
 import { personSql } from './people.ts';
-import { isSampled, sampledEvents } from './sample.ts';
+import { isSampled, type Sample, sampledEvents, shareOfSample } from './sample.ts';
 
 export type FunnelQuery = {
   events: readonly (Omit<StepEvent, 'appId'> & { appId: number })[];
@@ -25,8 +25,8 @@ export type FunnelQuery = {
   until: Date;
   maxSeconds: number;
   aliases: boolean;
-  /** Whether only people in the sample count. */
-  ofSample: boolean;
+  /** The people that count; null: all. */
+  sample: Sample | null;
   breakdown: Breakdown | null;
 };
 
@@ -75,26 +75,25 @@ function countedSql(
   add: AddParameter,
   alsoOf: readonly number[] = [],
 ): StatementParts & { counted: string } {
-  const { events } = query;
+  const { events, aliases } = query;
+  const sample = query.sample && shareOfSample(query.sample, shard);
   const apps = `${add([...new Set(events.map(({ appId }) => appId))])}::integer[]`;
   const {
     with: people,
     joins,
     person,
     unjoined,
-  } = personSql(alsoOf.length === 0 ? apps : `${apps} || ${add(alsoOf)}::integer[]`, query);
+  } = personSql(alsoOf.length === 0 ? apps : `${apps} || ${add(alsoOf)}::integer[]`, { aliases, sample });
   const names = `${add(events.map(({ name }) => name))}::text[]`;
   const kinds = `kinds (app_id, log_type, name, mask) AS (
     SELECT * FROM unnest(${add(events.map(({ appId }) => appId))}::integer[], ${add(events.map(({ logType }) => logType))}::smallint[],
       ${names}, ${add(events.map(maskOf))}::bigint[]))`;
   const [property, device] = breakdownSql(query.breakdown, add);
-  const isOfShard = shardCondition(shard, query.ofSample);
+  const isOfShard = shardCondition(shard, sample);
   const [from, until] = [add(query.from), add(query.until)];
-  const period = { aliases: query.aliases, from, until, ...(isOfShard && { isNeeded: isOfShard }) };
-  const eventsOf = (of: string) => (query.ofSample ? sampledEvents(of, period) : 'events');
-  // The planner expects every second event for an expression, and hardly any for a comparison.
-  const mayBeOfShard = shardCondition(shard, false); // the index of the sample has looked at its people
-  const mayCount = mayBeOfShard === null ? 'true' : `coalesce(${mayBeOfShard(unjoined)}, true)`;
+  const eventsOf = (of: string) => (sample ? sampledEvents(of, { aliases, sample, from, until }) : 'events');
+  // The planner expects every second event for an expression, and hardly any for a comparison. Sampled events have it.
+  const mayCount = isOfShard === null || sample ? 'true' : `coalesce(${isOfShard(unjoined)}, true)`;
   // The names, which `kinds` has, too, tell the planner how many rows to expect.
   const matched = `SELECT e.happened_at AS at, e.id, ${refinedMask(query, add)} AS mask, ${person} COLLATE "C" AS person,
       ${unjoined} IS NOT NULL AS is_known${property}
@@ -196,14 +195,10 @@ function breakdownSql(breakdown: Breakdown | null, add: AddParameter): [property
 
 const hashOf = (person: string) => `hashtextextended(${person}, 0)`;
 
-/** Returns the condition of a shard; null: all people. The sample uses another hash than the shards. */
-function shardCondition({ number, of }: Shard, ofSample: boolean): ((person: string) => string) | null {
-  if (of === 1 && !ofSample) return null;
-  return (person) =>
-    [
-      ...(of === 1 ? [] : [`abs(${hashOf(person)} % ${of}) = ${number}`]),
-      ...(ofSample ? [isSampled(person)] : []),
-    ].join(' AND ');
+/** Returns the condition for people of a shard, whose share of the sample this is; null: all people. */
+function shardCondition({ number, of }: Shard, sample: Sample | null): ((person: string) => string) | null {
+  if (sample) return (person) => isSampled(person, sample);
+  return of === 1 ? null : (person) => `abs(${hashOf(person)} % ${of}) = ${number}`;
 }
 
 const EARLIER = `w AS (PARTITION BY hash, person ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;

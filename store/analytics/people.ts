@@ -2,20 +2,21 @@
 
 import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { sampledDevices } from './sample.ts';
+import { type Sample, sampledDevices } from './sample.ts';
 import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
 /** SQL for the person of events `e`; `unjoined`: the person if the event alone shows it, else NULL. */
 type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
+type PersonOptions = { aliases?: boolean; sample?: Sample | null };
 
 /**
  * Returns SQL for an event's person: its user; else the only user that its app saw on the device; else the device. As
  * text: `u` and the user's id, or `d` and the device's. With `aliases` an earlier id counts as the id that it became,
- * if exactly one is confirmed. With `ofSample` it serves events of `sampledEvents` alone.
+ * if exactly one is confirmed. With a sample it serves events of `sampledEvents` alone.
  */
-export function personSql(apps: string, { aliases = false, ofSample = false } = {}): PersonSql {
-  const onlyUsers = ofSample
-    ? sampledDevices(apps, { aliases })
+export function personSql(apps: string, { aliases = false, sample = null }: PersonOptions = {}): PersonSql {
+  const onlyUsers = sample
+    ? sampledDevices(apps, { aliases, sample })
     : [
         `only_users AS MATERIALIZED (
     SELECT app_id, device_id, CASE WHEN count(*) = 1 THEN min(user_id) END AS user_id FROM device_users

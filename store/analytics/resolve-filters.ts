@@ -291,7 +291,7 @@ function resolveFunnel(
     ...periodOf(period, now),
     maxSeconds: funnel.maxDuration,
     aliases,
-    ofSample: false,
+    sample: null,
     breakdown: null,
   };
   return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };

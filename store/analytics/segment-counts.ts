@@ -21,7 +21,7 @@ export type SegmentCounts = Row<
 export type FilteredCounts = SegmentCounts & { left: number[] | null };
 type Bounds = { timeoutMs: number; signal?: AbortSignal };
 
-/** Counts people and devices; with `ofSample` those of the sample. */
+/** Counts people and devices; with a sample those in it. */
 export async function countFiltered(
   db: Database,
   entityId: number,
@@ -29,7 +29,7 @@ export async function countFiltered(
   { hasLeft = false, ...bounds }: Bounds & { hasLeft?: boolean },
 ): Promise<FilteredCounts> {
   const { upTo, sets, ...sql } = segmentSql(query);
-  const counted = { ...sql, ofSample: query.ofSample ?? false, aliases: query.aliases ?? false };
+  const counted = { ...sql, sample: query.sample ?? null, aliases: query.aliases ?? false };
   if (!hasLeft || upTo.length === 0) {
     return { ...(await countIn(db, entityId, counted, query.appId, bounds)), left: hasLeft ? [] : null };
   }
@@ -58,25 +58,25 @@ export function countMembers(
   { appId, id }: { appId: number; id: number },
   timeoutMs: number,
 ): Promise<SegmentCounts> {
-  return countIn(db, entityId, { ...memberSql(appId, id), ofSample: false, aliases: false }, appId, { timeoutMs });
+  return countIn(db, entityId, { ...memberSql(appId, id), sample: null, aliases: false }, appId, { timeoutMs });
 }
 
-type CountedSql = SegmentSql & Pick<Asked, 'ofSample' | 'aliases'> & { also?: string };
+type CountedSql = SegmentSql & Pick<Asked, 'sample' | 'aliases'> & { also?: string };
 
 async function countIn<Counts extends SegmentCounts = SegmentCounts>(
   db: Database,
   entityId: number,
-  { with: tables, matched, values, add, ofDevice, also = '', ...sample }: CountedSql,
+  { with: tables, matched, values, add, ofDevice, also = '', aliases, sample }: CountedSql,
   appId: number,
   { timeoutMs, signal }: Bounds,
 ): Promise<Counts> {
   const app = `${add(appId)}::integer`;
-  const inSample = sample.ofSample ? `AND ${isSampled(ofDevice.person)}` : '';
+  const inSample = sample ? `AND ${isSampled(ofDevice.person, sample)}` : '';
   const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
     reached AS (
       SELECT m.person, count(*) AS devices, count(*) FILTER (WHERE d.opt_in) AS optin,
         count(*) FILTER (WHERE d.push_token IS NOT NULL) AS token, bool_or(d.opt_in AND d.push_token IS NOT NULL) AS by_push
-      FROM ${devicesSql(app, sample)} d ${ofDevice.joins} LEFT JOIN matched m ON m.person = ${ofDevice.person}
+      FROM ${devicesSql(app, { aliases, sample })} d ${ofDevice.joins} LEFT JOIN matched m ON m.person = ${ofDevice.person}
       WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.uninstalled IS NOT TRUE ${inSample}
       GROUP BY m.person)
     SELECT (SELECT count(*) FROM matched) AS "peopleCount", (SELECT count(*) FROM people) AS "peopleTotal",

@@ -21,7 +21,7 @@ import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters } from './funnel-stats.ts';
 import { personOfDevice, personSql, personWithOnlyUser } from './people.ts';
-import { deviceIsSampled, isSampled, sampledEvents } from './sample.ts';
+import { deviceIsSampled, isSampled, type Sample, sampledEvents, type SampledRead } from './sample.ts';
 
 /** SQL of filters: each filter is a set of people, joined to the people of the app. */
 
@@ -60,8 +60,8 @@ export type SegmentQuery = {
   now: Date;
   /** If true, an earlier id counts as the id that it became. */
   aliases?: boolean;
-  /** Looks at the people of the sample alone (`isSampled`): all filters look at the same people. */
-  ofSample?: boolean;
+  /** The people that all filters look at; null: all. */
+  sample?: Sample | null;
 };
 
 /**
@@ -95,13 +95,13 @@ type FilteredSql = SegmentSql & {
  * Returns the SQL of filters: each filter is a set of people, each once, joined to the people of the app. So the
  * planner hashes or sorts each set once, in bounded memory, whatever the blocks are.
  */
-export function segmentSql({ appId, filters, now, aliases = false, ofSample = false }: SegmentQuery): FilteredSql {
+export function segmentSql({ appId, filters, now, aliases = false, sample = null }: SegmentQuery): FilteredSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
   const sets: string[] = [];
   const met: string[] = [];
   const filterOf = (filter: ResolvedFilter): Condition => {
-    const { people, isNegated } = peopleOf(filter, { app, now, add, aliases, ofSample });
+    const { people, isNegated } = peopleOf(filter, { app, now, add, aliases, sample });
     const name = `f${sets.length}`;
     sets.push(`LEFT JOIN (${people}) ${name} ON ${name}.person = p.person`);
     met.push(`${name}.person IS ${isNegated ? '' : 'NOT '}NULL`);
@@ -116,7 +116,7 @@ export function segmentSql({ appId, filters, now, aliases = false, ofSample = fa
   const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
   const base = resolvedPerson('b.person', app, aliases);
   return {
-    with: peopleSql(app, [appId, ...appsOf(filters)], add, { aliases, ofSample }),
+    with: peopleSql(app, [appId, ...appsOf(filters)], add, { aliases, sample }),
     matched,
     sets: sets.join('\n'),
     met,
@@ -147,7 +147,7 @@ export function memberSql(appId: number, segmentId: number): SegmentSql {
   const matched = `SELECT p.person FROM people p JOIN segment_members m
     ON m.entity_id = $1 AND m.segment_id = ${add(segmentId)}::integer AND m.person = p.person`;
   return {
-    with: peopleSql(app, [appId], add, { aliases: false, ofSample: false }),
+    with: peopleSql(app, [appId], add, { aliases: false, sample: null }),
     matched,
     members: matched,
     values,
@@ -160,14 +160,14 @@ function peopleSql(
   app: string,
   apps: readonly number[],
   add: AddParameter,
-  { aliases, ofSample }: { aliases: boolean; ofSample: boolean },
+  { aliases, sample }: { aliases: boolean; sample: Sample | null },
 ): string {
-  const tables = personSql(`${add([...new Set(apps)])}::integer[]`, { aliases, ofSample }).with.join(', ');
-  if (!aliases) return `${tables}, people AS MATERIALIZED (${peopleOfApp(app, ofSample)})`;
+  const tables = personSql(`${add([...new Set(apps)])}::integer[]`, { aliases, sample }).with.join(', ');
+  if (!aliases) return `${tables}, people AS MATERIALIZED (${peopleOfApp(app, sample)})`;
   const { joins, person } = resolvedPerson('b.person', app, true);
   // An earlier id tells nothing of whether the later one is in the sample.
-  const inSample = ofSample ? `WHERE ${isSampled(person)}` : '';
-  return `${tables}, app_people AS MATERIALIZED (${peopleOfApp(app, false)}),
+  const inSample = sample ? `WHERE ${isSampled(person, sample)}` : '';
+  return `${tables}, app_people AS MATERIALIZED (${peopleOfApp(app, null)}),
     people AS MATERIALIZED (SELECT DISTINCT ${person} AS person FROM app_people b ${joins} ${inSample})`;
 }
 
@@ -176,29 +176,40 @@ function deviceOwner(app: string, aliases: boolean): Resolved {
   return { joins: `${onlyUserOfDevice('d')} ${joins}`, person };
 }
 
+const eachFilterOf = (of: ResolvedFilter | ResolvedBlock): readonly ResolvedFilter[] =>
+  'on' in of ? [of] : of.filters.flatMap(eachFilterOf);
+
 function appsOf({ blocks }: ResolvedFilters): readonly number[] {
-  const of = (element: ResolvedFilter | ResolvedBlock): readonly number[] => {
-    if (!('on' in element)) return element.filters.flatMap(of);
-    return element.on === 'events' ? [element.appId] : element.on === 'campaigns' ? element.appIds : [];
-  };
-  return blocks.flatMap(of);
+  return blocks
+    .flatMap(eachFilterOf)
+    .flatMap((filter) => (filter.on === 'events' ? [filter.appId] : filter.on === 'campaigns' ? filter.appIds : []));
+}
+
+/** Lists the events that each of the filters reads. */
+export function eventsReadBy({ blocks }: ResolvedFilters): SampledRead[] {
+  return blocks.flatMap(eachFilterOf).flatMap((filter) => {
+    if (filter.on === 'events') return [{ appIds: [filter.appId], ...filter.period }];
+    if (filter.on !== 'funnels') return [];
+    const { events, from, until } = filter.query;
+    return [{ appIds: [...new Set(events.map(({ appId }) => appId))], from, until }];
+  });
 }
 
 /**
  * Returns SQL for an app's people, each once, as `person`: users, and devices without a user or with several, since
  * calls without a user are then the device's. Needs `only_users` of `personSql`.
  */
-function peopleOfApp(app: string, ofSample: boolean): string {
-  const inSample = (condition: string) => (ofSample ? `AND ${condition}` : '');
+function peopleOfApp(app: string, sample: Sample | null): string {
+  const inSample = (person: string) => (sample ? `AND ${isSampled(person, sample)}` : '');
   return `
-  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app} ${inSample(isSampled(`'u' || user_id`))}
+  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app} ${inSample(`'u' || user_id`)}
   UNION SELECT subject FROM session_heads
-  WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v' ${inSample(isSampled('subject'))}
+  WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v' ${inSample('subject')}
   UNION ALL
   SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
-  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL ${inSample(deviceIsSampled('d'))}
+  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL ${sample ? `AND ${deviceIsSampled('d', sample)}` : ''}
   UNION ALL SELECT 'd' || device_id FROM only_users
-  WHERE app_id = ${app} AND user_id IS NULL ${inSample(isSampled(`'d' || device_id`))}`;
+  WHERE app_id = ${app} AND user_id IS NULL ${inSample(`'d' || device_id`)}`;
 }
 
 const onlyUserOfDevice = (d: string): string =>
@@ -214,7 +225,7 @@ function resolvedPerson(person: string, app: string, aliases: boolean): Resolved
   };
 }
 
-export type Asked = { app: string; now: Date; add: AddParameter; aliases: boolean; ofSample: boolean };
+export type Asked = { app: string; now: Date; add: AddParameter; aliases: boolean; sample: Sample | null };
 type People = { people: string; isNegated: boolean };
 
 function peopleOf(filter: ResolvedFilter, asked: Asked): People {
@@ -229,7 +240,7 @@ function peopleOf(filter: ResolvedFilter, asked: Asked): People {
       return peopleInSegments(filter, asked);
     case 'funnels':
       return {
-        people: funnelPeopleSql({ ...filter.query, ofSample: asked.ofSample }, filter.outcome, asked.add),
+        people: funnelPeopleSql({ ...filter.query, sample: asked.sample }, filter.outcome, asked.add),
         isNegated: filter.isNegated,
       };
     case 'campaigns':
@@ -267,8 +278,8 @@ function valueColumn(type: ComparedType, widenedFrom: WidenedFrom | null): strin
 }
 
 /** Returns a further condition that leaves out rows of users outside the sample; a row without a user may count. */
-function mayCount(user: string, { aliases, ofSample }: Asked): string {
-  return ofSample && !aliases ? `AND coalesce(${isSampled(`'u' || ${user}`)}, true)` : '';
+function mayCount(user: string, { aliases, sample }: Asked): string {
+  return sample && !aliases ? `AND coalesce(${isSampled(`'u' || ${user}`, sample)}, true)` : '';
 }
 
 /** Returns a query for people, each once. `found` may name a person by earlier ids. */
@@ -347,12 +358,12 @@ export function deviceJoin(field: DeviceField, { app, now, add }: Pick<Asked, 'a
  * Returns SQL of the app's devices; of the sample, of those that may be of its people. Uses devices_sampled and
  * devices_without_user; with aliases all devices.
  */
-export function devicesSql(app: string, { aliases, ofSample }: Pick<Asked, 'aliases' | 'ofSample'>): string {
-  if (!ofSample || aliases) return 'devices';
+export function devicesSql(app: string, { aliases, sample }: Pick<Asked, 'aliases' | 'sample'>): string {
+  if (!sample || aliases) return 'devices';
   const ofApp = `d.entity_id = $1 AND d.app_id = ${app}`;
-  return `(SELECT * FROM devices d WHERE ${ofApp} AND ${deviceIsSampled('d')}
+  return `(SELECT * FROM devices d WHERE ${ofApp} AND ${deviceIsSampled('d', sample)}
     UNION ALL SELECT d.* FROM devices d JOIN sampled_devices s ON s.app_id = d.app_id AND s.device_id = d.device_id
-    WHERE ${ofApp} AND d.last_user_id IS NULL AND NOT ${deviceIsSampled('d')})`;
+    WHERE ${ofApp} AND d.last_user_id IS NULL AND NOT ${deviceIsSampled('d', sample)})`;
 }
 
 function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): People {
@@ -370,11 +381,11 @@ function peopleWithEvents(
   { appId, logType, name, details, operator, count, period }: Of<'events'>,
   asked: Asked,
 ): People {
-  const { add, aliases, ofSample } = asked;
+  const { add, aliases, sample } = asked;
   const { joins, person } = personSql('', { aliases });
   const [from, until] = [`${add(period.from)}::timestamptz`, `${add(period.until)}::timestamptz`];
   const apps = `${add([appId])}::integer[]`;
-  const events = ofSample ? sampledEvents(apps, { aliases, from, until }) : 'events';
+  const events = sample ? sampledEvents(apps, { aliases, sample, from, until }) : 'events';
   const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;
   const detail = details === null ? 'AND false' : details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
   const isNegated = operator === 'at_most' || (operator === 'exactly' && count === 0);
@@ -389,16 +400,13 @@ function peopleWithEvents(
     isNegated,
     people: `SELECT ${person} AS person FROM ${events} e ${joins}
       WHERE e.entity_id = $1 AND e.app_id = ANY (${apps}) AND e.happened_at >= ${from} AND e.happened_at < ${until} ${kind}
-        AND e.name = ${add(name)}::text ${detail} ${ofSample ? `AND coalesce(${isSampled(person)}, false)` : ''}
+        AND e.name = ${add(name)}::text ${detail} ${sample ? `AND coalesce(${isSampled(person, sample)}, false)` : ''}
       GROUP BY 1 ${having}`,
   };
 }
 
 /** With aliases a person is in a segment by any of their ids. */
-function peopleInSegments(
-  { ids, selection, isNegated }: Of<'segments'>,
-  { app, add, aliases, ofSample }: Asked,
-): People {
+function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, add, aliases, sample }: Asked): People {
   const { joins, person } = resolvedPerson('m.person', app, aliases);
   const having =
     selection === 'all_of' ? `HAVING count(${aliases ? 'DISTINCT segment_id' : '*'}) = ${add(ids.length)}::bigint` : '';
@@ -406,7 +414,7 @@ function peopleInSegments(
     isNegated: isNegated !== (selection === 'none_of'),
     people: `SELECT ${person} AS person FROM segment_members m ${joins}
       WHERE m.entity_id = $1 AND m.segment_id = ANY (${add(ids)}::integer[])
-        ${ofSample && !aliases ? `AND ${isSampled('m.person')}` : ''} GROUP BY 1 ${having}`,
+        ${sample && !aliases ? `AND ${isSampled('m.person', sample)}` : ''} GROUP BY 1 ${having}`,
   };
 }
 

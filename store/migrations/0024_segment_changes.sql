@@ -34,8 +34,9 @@ create index segment_changes_by_age on segment_changes (changed_at);
 
 -- The sample of fast previews (0023): people of session_heads, devices of people in the sample, and devices without a
 -- last user, which may be an only user's.
-create index session_heads_sampled on session_heads (entity_id, app_id, subject)
+create index session_heads_sampled on session_heads (entity_id, app_id, (hashtextextended(subject, 1) & 1023), subject)
   where hashtextextended(subject, 1) % 16 = 0;
-create index devices_sampled on devices (entity_id, app_id, device_id)
-  where hashtextextended(coalesce('u' || last_user_id, 'd' || device_id), 1) % 16 = 0;
+create index devices_sampled on devices (
+    entity_id, app_id, (hashtextextended(coalesce('u' || last_user_id, 'd' || device_id), 1) & 1023), device_id
+  ) where hashtextextended(coalesce('u' || last_user_id, 'd' || device_id), 1) % 16 = 0;
 create index devices_without_user on devices (entity_id, app_id, device_id) where last_user_id is null;

@@ -143,7 +143,7 @@ describe.skipIf(browser.open === null)('funnels', () => {
       await route.continue();
     });
     await page.goto(`/console/funnels/${rows[0]!.identifier}?count=exact`);
-    await page.getByText('Fast: estimated from 1 person in 16').waitFor();
+    await page.getByText('Fast: estimated from a sample of people').waitFor();
     expect(await inBalance(page)).toMatch(/Estimated: the [\d,]+ who began may be off by \d+\./);
     expect(await violationsOf(page)).toEqual([]);
     held.resolve();

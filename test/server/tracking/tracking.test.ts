@@ -171,7 +171,7 @@ describe('a batch', () => {
       until: new Date(now + 86_400_000),
       maxSeconds: 3_600,
       aliases: false,
-      ofSample: false,
+      sample: null,
       breakdown: null,
     }))!;
     expect(totals!.steps.map(({ people }) => people)).toEqual([1, 1]);

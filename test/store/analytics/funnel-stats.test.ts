@@ -31,8 +31,8 @@ const PEOPLE = (id: (name: Name) => string): { user: string | null; device: stri
 type Name = 'ann' | 'ben' | 'old' | 'phone' | 'shared';
 const KINDS: Record<Name, 'u' | 'd'> = { ann: 'u', ben: 'u', old: 'u', phone: 'd', shared: 'd' };
 
-/** The same people by other ids. `sampled`: those whose ids are in the sample. */
-type Cast = { id: (name: Name) => string; sampled: ReadonlySet<string> };
+/** The same people by other ids. `partOf`: the part of those who can be in a sample. */
+type Cast = { id: (name: Name) => string; partOf: ReadonlyMap<string, number> };
 const SAMPLED: Name[][] = [
   [],
   ['ann'],
@@ -49,16 +49,18 @@ let world: World;
 let apps: number[];
 let casts: Cast[];
 
-/** Finds ids that are in the sample, or are not. */
+/** Finds ids that can be in a sample, or can't. */
 async function findCast(sampled: readonly Name[], nth: number): Promise<Cast> {
-  const { rows } = await store.db.query<{ name: Name; id: string }>(
-    `SELECT DISTINCT ON (name) name, id FROM unnest($1::text[], $2::text[], $3::boolean[]) AS p (name, kind, sampled)
+  const { rows } = await store.db.query<{ name: Name; id: string; part: number }>(
+    `SELECT DISTINCT ON (name) name, id, ((hashtextextended(kind || id, 1) >> 4) & 63)::integer AS part
+     FROM unnest($1::text[], $2::text[], $3::boolean[]) AS p (name, kind, sampled)
      CROSS JOIN LATERAL (SELECT name || '-' || $4 || '-' || n AS id FROM generate_series(1, 1000) n) ids
      WHERE (hashtextextended(kind || id, 1) % 16 = 0) = sampled`,
     [Object.keys(KINDS), Object.values(KINDS), Object.keys(KINDS).map((name) => sampled.includes(name as Name)), nth],
   );
-  const ids = new Map(rows.map(({ name, id }) => [name, id]));
-  return { id: (name) => ids.get(name)!, sampled: new Set(sampled.map((name) => `${KINDS[name]}${ids.get(name)!}`)) };
+  const found = new Map(rows.map((row) => [row.name, row]));
+  const partOf = new Map(sampled.map((name) => [`${KINDS[name]}${found.get(name)!.id}`, found.get(name)!.part]));
+  return { id: (name) => found.get(name)!.id, partOf };
 }
 
 beforeAll(async () => {
@@ -113,12 +115,13 @@ const aStep: fc.Arbitrary<FunnelStep> = fc.record({
     [{ size: null }],
   ]),
 });
+const ALL_PARTS = Array.from({ length: 64 }, (_, part) => part);
 const aFunnel = fc.record({
   steps: fc.array(aStep, { minLength: 1, maxLength: 4, size: 'max' }),
   breaks: fc.option(fc.record({ after: fc.nat(2), match_name: names }), { freq: 2 }),
   minutes: fc.integer({ min: 1, max: 12 }),
   aliases: fc.boolean(),
-  ofSample: fc.boolean(),
+  sample: fc.option(fc.record({ parts: fc.oneof(fc.constant(ALL_PARTS), fc.subarray(ALL_PARTS)) }), { freq: 1 }),
   cast: fc.nat(SAMPLED.length - 1),
 });
 type DrawnFunnel = typeof aFunnel extends fc.Arbitrary<infer T> ? T : never;
@@ -180,14 +183,15 @@ function completionsOf(
   return completed;
 }
 
-function peopleOf(events: Row[], { aliases, ofSample, cast }: DrawnFunnel): Map<string, Row[]> {
+function peopleOf(events: Row[], { aliases, sample, cast }: DrawnFunnel): Map<string, Row[]> {
   const people = new Map<string, Row[]>();
-  const { id, sampled } = casts[cast]!;
+  const { id, partOf } = casts[cast]!;
   for (const row of events.toSorted((a, b) => a.at - b.at || a.id - b.id)) {
     const { key } = PEOPLE(id)[row.person]!;
     // The alias is of the first app alone.
     const person = aliases && key === `u${id('old')}` && row.app === 0 ? `u${id('ann')}` : key;
-    if (!ofSample || sampled.has(person)) people.set(person, [...(people.get(person) ?? []), row]);
+    if (!sample || sample.parts.includes(partOf.get(person) ?? -1))
+      people.set(person, [...(people.get(person) ?? []), row]);
   }
   return people;
 }
@@ -211,7 +215,7 @@ async function insert(drawn: Drawn[], { cast }: DrawnFunnel): Promise<Row[]> {
   return drawn.map((one, id) => ({ ...one, id, at: START + one.minute * MINUTE_MS }));
 }
 
-function queryOf({ steps, breaks, minutes, aliases, ofSample }: DrawnFunnel): {
+function queryOf({ steps, breaks, minutes, aliases, sample }: DrawnFunnel): {
   query: FunnelQuery;
   exclusions: FunnelExclusion[];
 } {
@@ -226,7 +230,7 @@ function queryOf({ steps, breaks, minutes, aliases, ofSample }: DrawnFunnel): {
   const details = steps.map(({ match_details: objects }) => objects ?? []);
   return {
     exclusions,
-    query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, ofSample, breakdown: null },
+    query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, sample, breakdown: null },
   };
 }
 

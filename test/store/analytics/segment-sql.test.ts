@@ -518,7 +518,7 @@ describe('funnels, segments and counts', () => {
           until: nextDay,
           maxSeconds: FUNNEL.maxMs / 1_000,
           aliases,
-          ofSample: false,
+          sample: null,
           breakdown: null,
         }))!;
         const [first, second] = (funnelTotals?.steps ?? []).map(({ people }) => people);

@@ -202,7 +202,7 @@ it('no event or device of a small app beside a large one is compared with each o
     details: [[], []],
     maxSeconds: 60,
     aliases: false,
-    ofSample: false,
+    sample: null,
     breakdown: null,
   };
   const counted: ResolvedFilter = { on: 'events', ...kind, details: null, operator: 'at_least', count: 2, period };

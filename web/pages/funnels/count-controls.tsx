@@ -45,7 +45,7 @@ export function CountControls({
           value={kind}
           choices={[
             { value: 'auto', title: 'Fast, then exact' },
-            { value: 'fast', title: 'Fast, 1 person in 16' },
+            { value: 'fast', title: 'Fast, from a sample of people' },
             { value: 'exact', title: 'Exact' },
           ]}
           onChange={(count) => change({ count: count === 'auto' ? undefined : count })}

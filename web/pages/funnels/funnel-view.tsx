@@ -72,7 +72,7 @@ function CountFacts({ counts: { shown, isExact, fast, isCounting } }: { counts: 
   const last = (answer: Counts['fast']) => answer && peopleText(answer.stats.at(-1)!);
   return (
     <div className="facts">
-      {isExact ? <Chip tone="ok">Exact</Chip> : <Chip tone="info">Fast: estimated from 1 person in 16</Chip>}
+      {isExact ? <Chip tone="ok">Exact</Chip> : <Chip tone="info">Fast: estimated from a sample of people</Chip>}
       <span>
         {last(shown)} in <b className="n">{durationText(shown!.tookMs)}</b>
       </span>

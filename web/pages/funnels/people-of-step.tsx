@@ -71,7 +71,7 @@ function Listed({ funnel, asked, of: { step, outcome } }: About) {
         <>
           <p className="body small second">
             The latest {answer.people.length} of {peopleText(answer)}
-            {answer.exact ? '' : ', among the 1 person in 16 that the fast answer counts'}.
+            {answer.exact ? '' : ', among the sample of people that the fast answer counts'}.
           </p>
           <DataTable
             caption="People"
