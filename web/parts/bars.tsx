@@ -9,10 +9,12 @@ const WIDTH = 1_000;
 const HEIGHT = 100;
 /** A bar of anything above zero is drawn at least this high. */
 const LEAST = 2;
+/** A bar alone is as wide as one of six. */
+const SLOTS_OF_ONE = 6;
 
 export function Bars({ what, of, bars }: { what: string; of: string; bars: readonly Bar[] }) {
   const most = Math.max(...bars.map(({ value }) => value), 1);
-  const step = WIDTH / Math.max(bars.length, 1);
+  const step = stepOf(bars.length);
   const drawing = bars.map(({ label, value, tone, note }, index) => {
     const height = heightOf(value, most);
     return (
@@ -72,7 +74,7 @@ type Stacks = { what: string; of: string; kinds: readonly Kind[]; stacks: readon
 
 export function StackedBars({ what, of, kinds, stacks }: Stacks) {
   const most = Math.max(1, ...stacks.map(({ counts }) => sum(counts)));
-  const step = WIDTH / Math.max(stacks.length, 1);
+  const step = stepOf(stacks.length);
   const drawing = stacks.map(({ label, counts }, index) => {
     const parts = stacked(
       counts.map((count) => heightOf(count, most)),
@@ -121,7 +123,7 @@ type Signed = { label: string; up: number; down: number; note?: string };
 export function SignedBars({ of, up, down, bars }: { of: string; up: Kind; down: Kind; bars: readonly Signed[] }) {
   const most = Math.max(1, ...bars.flatMap((bar) => [bar.up, bar.down]));
   const middle = HEIGHT / 2;
-  const step = WIDTH / Math.max(bars.length, 1);
+  const step = stepOf(bars.length);
   const drawing = bars.map(({ label, up: above, down: below, note }, index) => {
     const [x, width] = [index * step + step * 0.15, step * 0.7];
     const height = heightOf(above, most) / 2;
@@ -238,7 +240,7 @@ function BarFigure({
       </svg>
       <p className="small quiet ends">
         <span>{labels[0]}</span>
-        <span>{labels.at(-1)}</span>
+        {labels.length > 1 && <span>{labels.at(-1)}</span>}
       </p>
       {children}
     </figure>
@@ -246,6 +248,9 @@ function BarFigure({
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+
+/** Returns the width of a bar with its margins. */
+const stepOf = (bars: number): number => WIDTH / (bars === 1 ? SLOTS_OF_ONE : Math.max(bars, 1));
 
 const heightOf = (value: number, most: number): number => (value === 0 ? 0 : Math.max(LEAST, (HEIGHT * value) / most));
 

@@ -32,7 +32,7 @@ export function Steps({
         <li key={nth}>
           <StepRow step={step} nth={nth} first={first} before={steps[nth - 1]} actions={stepActions(nth)} />
           {nth < steps.length - 1 && (
-            <div className="drop">
+            <div className="lost">
               <Icon name="branch" />
               <div className="row">
                 <span>

@@ -320,14 +320,12 @@ function FunnelFields({ filter, path, builder: { names, errorAt }, onChange }: O
         <option value="completed">completed the step</option>
         <option value="dropped">stopped before the step</option>
       </SelectField>
-      <Field
-        label="Step, from 0"
-        type="number"
-        min={filter.outcome === 'dropped' ? 1 : 0}
-        max={steps === undefined ? undefined : steps - 1}
+      <StepField
+        steps={steps}
+        first={filter.outcome === 'dropped' ? 1 : 0}
         value={filter.step}
         error={errorAt(`${path}.step`)}
-        onChange={({ target }) => onChange({ ...filter, step: Number(target.value) })}
+        onChange={(step) => onChange({ ...filter, step })}
       />
       <PeriodFields
         period={filter.period}
@@ -336,6 +334,44 @@ function FunnelFields({ filter, path, builder: { names, errorAt }, onChange }: O
         onChange={(period) => onChange({ ...filter, period })}
       />
     </>
+  );
+}
+
+/** A step of a funnel, which pages number from 1 and calls from 0: chosen by its event where that is known. */
+function StepField({
+  steps,
+  first,
+  value,
+  error,
+  onChange,
+}: {
+  steps: readonly string[] | undefined;
+  first: number;
+  value: number;
+  error: string | undefined;
+  onChange: (step: number) => void;
+}) {
+  if (steps === undefined)
+    return (
+      <Field
+        label="Step"
+        type="number"
+        min={first + 1}
+        value={value + 1}
+        error={error}
+        onChange={({ target }) => onChange(Number(target.value) - 1)}
+      />
+    );
+  return (
+    <SelectField label="Step" value={value} error={error} onChange={({ target }) => onChange(Number(target.value))}>
+      {steps.map((name, nth) =>
+        nth < first ? null : (
+          <option key={nth} value={nth}>
+            {nth + 1}. {name}
+          </option>
+        ),
+      )}
+    </SelectField>
   );
 }
 

@@ -12,7 +12,7 @@ export type Sor = Named & { attributes: readonly SorAttribute[] };
 export type Names = {
   sors: readonly Sor[] | null;
   segments: readonly Named[] | null;
-  funnels: readonly (Named & { steps: number })[] | null;
+  funnels: readonly (Named & { steps: readonly string[] })[] | null;
   campaigns: readonly Named[] | null;
   apps: readonly Named[] | null;
 };
@@ -49,7 +49,11 @@ export function useNames(): Names & { nameOf: NameOf } {
     sors: isWanted.sors ? (sors.data ?? []).map((sor) => ({ ...sor, attributes: sor.customer_attributes })) : null,
     segments: isWanted.segments ? (segments.data ?? []) : null,
     funnels: isWanted.funnels
-      ? (funnels.data ?? []).map(({ identifier, name, steps }) => ({ identifier, name, steps: steps.length }))
+      ? (funnels.data ?? []).map(({ identifier, name, steps }) => ({
+          identifier,
+          name,
+          steps: steps.map(({ match_name: [event] }) => event!.log_name),
+        }))
       : null,
     campaigns: isWanted.campaigns
       ? (campaigns.data?.result ?? []).map((one) => ({ identifier: one.identifier, name: one.name }))

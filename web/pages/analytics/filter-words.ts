@@ -32,7 +32,7 @@ function filterText(filter: SegmentFilter, nameOf: NameOf): string {
     }
     case 'funnels': {
       const outcome = filter.outcome === 'completed' ? 'completed' : 'stopped before';
-      const step = `step ${filter.step} of the funnel ${nameOf(filter.funnel_identifier)}`;
+      const step = `step ${filter.step + 1} of the funnel ${nameOf(filter.funnel_identifier)}`;
       return `${isInText(filter.operator)} those who ${outcome} ${step}, ${periodText(filter.period)}`;
     }
     case 'campaigns': {

@@ -19,6 +19,8 @@ export function Days({ id }: { id: string }) {
         {(days) =>
           days.length === 0 ? (
             <Empty says="No day yet: counts begin with the first snapshot." />
+          ) : days.every(({ joined, left }) => joined === 0 && left === 0) ? (
+            <Empty says="No person has joined or left since it was made. Its people are found again every hour." />
           ) : (
             <div className="body">
               <SignedBars

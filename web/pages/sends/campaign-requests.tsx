@@ -35,8 +35,17 @@ function List({ campaign }: { campaign: string }) {
             </Link>
           ),
         },
-        { title: 'State', cell: ({ state }) => <SendStateChip state={state} /> },
-        { title: 'Received', cell: ({ received_at: at }) => <When at={at} /> },
+        {
+          title: 'State',
+          cell: ({ state, received_at: at }) => (
+            <>
+              <SendStateChip state={state} />
+              <span className="block small">
+                <When at={at} />
+              </span>
+            </>
+          ),
+        },
         { title: 'Messages', isNumber: true, cell: ({ messages }) => <Count value={messages} /> },
         { title: 'Confirmed', isNumber: true, cell: ({ sent }) => <Count value={sent.confirmed} /> },
         { title: 'Taken', isNumber: true, cell: ({ sent }) => <Count value={sent.taken} /> },
