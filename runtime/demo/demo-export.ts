@@ -9,43 +9,42 @@ import { hasEnded } from '../../cli/imports/import-status.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type ExportManifest, manifestSchema } from '../../domain/exports/export-manifest.ts';
 import { keptSecret } from '../embedded/secret-key.ts';
-import { demoPast } from './demo-past.ts';
 import { millrace, type DemoServer, type DemoSor } from './demo-server.ts';
-import { cut } from './demo-outcome.ts';
+import { cut, outcome } from './demo-outcome.ts';
 import { type DemoBucket, exporterTo } from './demo-s3.ts';
 
 type Say = (text: string) => void;
-type DemoFolders = { bucket: DemoBucket; dataDir: string; databaseUrl: string };
+type DemoFolders = { bucket: DemoBucket; dataDir: string };
 
 const SUBFOLDER = 'demo';
 const ENCRYPTION_TYPE = 'AES-256-GCM';
 const KEY_BYTES = 32;
 const DATA = ['sessions', 'logs', 'details', 'locations', 'devices', 'crashes', 'attributes'];
-/** Time from the end of a run's window to its start: docs/exports.md. */
-const CLOSED_AFTER_MS = 30_000;
-const POLL_MS = 500;
-const POLLS_BETWEEN_WORDS = 20;
 
-/** Exports the data, encrypted, decrypts and verifies it. Says why if the bucket may not be reached. */
-export async function demoExport(
-  server: DemoServer,
+export type StartedExport = { exporter: DemoExporter; runId: string; bucket: DemoBucket; dataDir: string };
+
+/** Starts an export of the data, encrypted. Says why and returns null if the bucket may not be reached. */
+export async function startDemoExport(
+  { client }: DemoServer,
   sor: DemoSor,
-  { bucket, dataDir, databaseUrl, app }: DemoFolders & { app: string },
+  { bucket, dataDir, app }: DemoFolders & { app: string },
   say: Say,
-): Promise<void> {
+): Promise<StartedExport | null> {
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {
-    const exporter = await makeExporter(server.client, { sor, app, bucket, encryptionKey }, say);
-    const [run, past] = await Promise.all([
-      runNow(server.client, exporter, say),
-      demoPast(server, { bucket, databaseUrl }),
-    ]);
-    say(`Exporter ${past} has exported two weeks of a web shop into the bucket, but not the last two nights`);
-    if (run.state === 'finished') await showExported(server, { exporter, bucket, run, dataDir }, say);
+    const exporter = await makeExporter(client, { sor, app, bucket, encryptionKey }, say);
+    return { exporter, runId: await runNow(client, exporter, say), bucket, dataDir };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     say(`\nNo export: ${error.message}`);
+    return null;
   }
+}
+
+/** Waits for the export's end, decrypts a file, and verifies all of them. */
+export async function showDemoExport(server: DemoServer, started: StartedExport, say: Say): Promise<void> {
+  const run = await endOf(server.client, started, say);
+  if (run.state === 'finished') await showExported(server, { ...started, run }, say);
 }
 
 type Parts = { sor: DemoSor; app: string; bucket: DemoBucket; encryptionKey: string };
@@ -76,32 +75,23 @@ async function makeExporter(
   return { identifier, prefix: `${SUBFOLDER}/${identifier}`, encryptionType: ENCRYPTION_TYPE, encryptionKey };
 }
 
-async function runNow(client: Client, { identifier: exporter }: DemoExporter, say: Say): Promise<ExportRun> {
+/** Starts the exporter's run, and returns its id. */
+async function runNow(client: Client, { identifier: exporter }: DemoExporter, say: Say): Promise<string> {
   // Its window ends with the second before, and must include the latest data.
   await delay(1_020 - (Date.now() % 1_000));
   const { identifier: id } = await client.runDataExporter({ params: { exporter_id: exporter } });
   say(`Export ${id} waits until 30 s after the end of its window: then all that was received in it is there`);
-  const run = await followed(() => client.viewExportRun({ params: { exporter_id: exporter, run_id: id } }), say);
+  return id;
+}
+
+async function endOf(client: Client, { exporter, runId }: StartedExport, say: Say): Promise<ExportRun> {
+  const view = () => client.viewExportRun({ params: { exporter_id: exporter.identifier, run_id: runId } });
+  const run = await outcome(view, (status) => hasEnded(status) || status.fault !== null);
   const { state, rows, types, failure, fault } = run;
   const why = failure?.message ?? fault;
   const files = types.reduce((sum, type) => sum + type.files, 0);
-  say(`Export ${id} ${state}: ${rows} rows in ${files} files${why === null ? '' : `; ${why}`}`);
+  say(`\nExport ${runId} ${state}: ${rows} rows in ${files} files${why === null ? '' : `; ${why}`}`);
   return run;
-}
-
-async function followed(view: () => Promise<ExportRun>, say: Say): Promise<ExportRun> {
-  for (let polls = 1; ; polls += 1) {
-    const run = await view();
-    if (hasEnded(run) || run.fault !== null) return run;
-    if (polls % POLLS_BETWEEN_WORDS === 0) say(`  ${progressOf(run)}`);
-    await delay(POLL_MS);
-  }
-}
-
-function progressOf({ rows, types, window }: ExportRun): string {
-  if (types.length > 0) return `${rows} rows so far`;
-  const seconds = Math.ceil((Date.parse(window.end) + CLOSED_AFTER_MS - Date.now()) / 1_000);
-  return seconds > 0 ? `waits, ${seconds} s to go` : 'waits for those who still write into its window';
 }
 
 type DemoExporter = { identifier: string; prefix: string; encryptionType: string; encryptionKey: string };

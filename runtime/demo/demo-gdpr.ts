@@ -5,6 +5,7 @@ import type { Client, FeedRequest } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { errorTable, outcome } from './demo-outcome.ts';
 import { type DemoServer, type DemoSor, millrace } from './demo-server.ts';
+import { type DemoApp, deviceOf } from './demo-tracking.ts';
 
 type Say = (text: string) => void;
 
@@ -57,14 +58,14 @@ function requestOf(said: string): string {
   return /^request (\S+)/m.exec(said)![1]!;
 }
 
-const DEVICE = 'demo-device-9';
+const PERSON = 9;
 
 /** Has a device ask for the deletion of its data, which waits until somebody approves it. */
-export async function demoDeviceRequest({ url, client }: DemoServer, app: string, say: Say): Promise<void> {
-  const { api_key: key } = await client.createApiKey({ params: { app_identifier: app }, body: {} });
+export async function demoDeviceRequest({ url }: DemoServer, { key }: DemoApp, say: Say): Promise<void> {
+  const device = deviceOf(PERSON);
   const reply = await fetch(new URL('/v1/privacy', url), {
     method: 'POST',
-    body: JSON.stringify({ type: 'delete', deviceId: DEVICE }),
+    body: JSON.stringify({ type: 'delete', deviceId: device }),
     headers: {
       authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}`,
       'content-type': 'application/json',
@@ -73,6 +74,6 @@ export async function demoDeviceRequest({ url, client }: DemoServer, app: string
   if (!reply.ok) refuse(reply.status, reply.status, `The request was not taken: ${await reply.text()}`);
   const { result } = (await reply.json()) as { result: { identifier: string; state: string } };
   say(
-    `\nThe device ${DEVICE} asks for the deletion of its data: request ${result.identifier} is ${result.state} for approval\n`,
+    `\nThe device ${device} asks for the deletion of its data: request ${result.identifier} is ${result.state} for approval`,
   );
 }

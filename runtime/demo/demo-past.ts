@@ -1,10 +1,10 @@
 /** An exporter with a past: the demo exports two weeks of an app's events by real runs, and leaves two days out. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../domain/time/durations.ts';
-import { type Database, openDatabase } from '../../store/core/database.ts';
+import type { Database } from '../../store/core/database.ts';
 import { insertExportRun } from '../../store/exports/export-runs.ts';
 import { type DemoBucket, exporterTo } from './demo-s3.ts';
-import type { DemoServer } from './demo-server.ts';
+import { type DemoServer, openDemoDatabase } from './demo-server.ts';
 import { sendCalls } from './demo-tracking.ts';
 
 const DAYS = 16;
@@ -14,11 +14,18 @@ const POLL_MS = 500;
 
 type Past = { entityId: number; appId: number; exporterId: number };
 
-/** Makes an app whose events came over two weeks, and an exporter that has run every night but the last two. */
+const NAME = 'Events for the warehouse';
+
+/**
+ * Makes an app whose events came over two weeks, and an exporter that has run every night but the last two. An earlier
+ * demo in the same data folder has made them.
+ */
 export async function demoPast(
   { url, client }: DemoServer,
   { bucket, databaseUrl }: { bucket: DemoBucket; databaseUrl: string },
 ): Promise<string> {
+  const known = (await client.listDataExporters({})).find(({ name }) => name === NAME);
+  if (known) return known.identifier;
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const { identifier: app } = await client.createApp({
     body: { name: 'Demo web shop', package_name: `com.example.web.${Date.now()}`, app_type: 'Web App' },
@@ -27,7 +34,7 @@ export async function demoPast(
   for (let ago = DAYS; ago > 0; ago -= 1) await sendCalls(url, key, callsOf(today - ago * DAY_MS));
   const { identifier: exporter } = await client.createDataExporter({
     body: {
-      name: 'Events for the warehouse',
+      name: NAME,
       ...exporterTo(bucket),
       subfolder: 'warehouse',
       app_ids: [app],
@@ -36,7 +43,7 @@ export async function demoPast(
     },
   });
   await client.activateDataExporter({ params: { exporter_id: exporter } });
-  const db = openDatabase({ url: databaseUrl, max: 1, name: 'millrace-demo' });
+  const db = openDemoDatabase(databaseUrl);
   try {
     await exportNights(db, await giveAPast(db, app, exporter), today);
   } finally {

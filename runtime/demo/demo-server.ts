@@ -1,13 +1,17 @@
-/** Shared parts of the demo: the server and its SoR as types, and calls of the command line. */
+/** Shared parts of the demo: the server and its SoR as types, its database, and calls of the command line. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Client } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { type Database, openDatabase } from '../../store/core/database.ts';
 
 export type DemoServer = { url: string; token: string; client: Client };
 
 export type DemoSor = { identifier: string; apiKey: string };
+
+/** Opens the demo's own connection, for what no call does: a shop's table, times in the past, ids of pushes. */
+export const openDemoDatabase = (url: string): Database => openDatabase({ url, max: 1, name: 'millrace-demo' });
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 /** Loaded as the launcher loads it: a command starts in two thirds of the time. */

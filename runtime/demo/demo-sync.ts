@@ -1,9 +1,8 @@
 /** The demo's sync: fills a table of a shop, and syncs it to attributes. */
 import { type Client, stringify, type SyncRun } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
-import { type Database, openDatabase } from '../../store/core/database.ts';
 import { cut, outcome, readBack } from './demo-outcome.ts';
-import type { DemoServer, DemoSor } from './demo-server.ts';
+import { type DemoServer, type DemoSor, openDemoDatabase } from './demo-server.ts';
 
 type Say = (text: string) => void;
 
@@ -140,7 +139,7 @@ type DemoShop = {
 };
 
 async function openDemoShop(databaseUrl: string): Promise<DemoShop> {
-  const db: Database = openDatabase({ url: databaseUrl, max: 1, name: 'millrace-demo' });
+  const db = openDemoDatabase(databaseUrl);
   await db.query(TABLE);
   await db.query(ROWS);
   return {

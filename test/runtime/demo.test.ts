@@ -15,6 +15,8 @@ import { waitFor } from '../harness/core/wait.ts';
 const DEMO = fileURLToPath(new URL('../../runtime/demo.ts', import.meta.url));
 const PORT = '18187';
 const LAST_WORDS = 'Up until Ctrl-C.';
+/** Calls of the demo's app before the mistakes. */
+const CALLS = 1_575;
 const folder = { path: '' };
 
 beforeAll(async () => {
@@ -59,15 +61,13 @@ const runsOf = (said: string) =>
 
 /** An export into a bucket that is decrypted and verified, and adds up. */
 function expectExport(said: string): void {
-  expect(said).toMatch(/^Batch: 325 calls = 320 accepted \+ 1 duplicates \+ 4 refused$/m);
   const [, rows] = /^Export run_\S+ finished: (\d+) rows in 7 files$/m.exec(said) ?? [];
   expect(rows).toBeDefined();
   for (const [type, count] of [
-    ['sessions', 40],
-    ['logs', 320],
-    ['locations', 320],
-    ['devices', 20],
-    ['crashes', 1],
+    ['sessions', 375],
+    ['logs', CALLS],
+    ['locations', 375],
+    ['crashes', 60],
   ]) {
     expect(said).toMatch(new RegExp(`^${type} +${type}-0001\\.csv\\.gz\\.enc +${count} +\\d+$`, 'm'));
   }
@@ -90,13 +90,22 @@ function expectDeletion(said: string): void {
   expect(said.match(/^\d +INVALID_CUSTOMER_ID +erased$/gm)).toHaveLength(3);
 }
 
-/** How many of the app's people order, and all that it sent as a workbook. */
+/** Where people stop and why, a segment of them, and all that the app sent as a workbook. */
 async function expectAnalytics(said: string): Promise<void> {
-  expect(said).toMatch(/^Product Viewed +20 +0 s\nProduct Added +20 +60 s\nOrder Completed +14 +180 s$/m);
-  expect(said).toMatch(/^Segment seg_\w+ \("Did not order"\): 6 people dropped out at the last step$/m);
+  expect(said).toContain(`${CALLS} calls of 300 people, ${CALLS} accepted`);
+  for (const step of [
+    'Product Viewed +300 +100 %',
+    'Product Added +210 +70 % +\\d+ s',
+    'Checkout Started +150 +50 % +\\d+ s',
+    'Order Completed +75 +25 % +\\d+ s',
+  ])
+    expect(said).toMatch(new RegExp(`^${step} *$`, 'm'));
+  expect(said).toMatch(/^Orders by version: 2\.3\.1 40 %, 2\.4\.0 10 %$/m);
+  expect(said).toMatch(/^After "Checkout Started", those who stopped: Application Crashed 60, .* 15, .* 15$/m);
+  expect(said).toMatch(/^Segment seg_\w+ \("Stopped at checkout"\): 75 people, found again every hour$/m);
   const [, path] = /^All events of the app, for a spreadsheet: (\S+)$/m.exec(said)!;
   const book = read(await readFile(path!));
-  expect(utils.sheet_to_json(book.Sheets[book.SheetNames[0]!]!)).toHaveLength(320);
+  expect(utils.sheet_to_json(book.Sheets[book.SheetNames[0]!]!)).toHaveLength(CALLS);
 }
 
 /** What became of each message, and why one person got none. */
@@ -106,22 +115,25 @@ function expectSends(said: string): void {
     ['shopper-1', 'PUSH_SENT'],
     ['shopper-2', 'MISSING_TEMPLATE_PARAMS +no value for order'],
     ['shopper-3', 'PUSH_SENT'],
-    ['shopper-4', 'PUSH_SENT'],
-    ['shopper-5', 'OPT_OUT +pushes are turned off'],
+    ['shopper-21', 'PUSH_SENT'],
+    ['shopper-23', 'OPT_OUT +pushes are turned off'],
     ['stranger', 'NO_DEVICE_FOR_USER'],
   ])
     expect(said).toMatch(new RegExp(`^${user}@example\\.com +${result} *$`, 'm'));
-  expect(said).toMatch(/^Why shopper-5@example\.com got none: OPT_OUT, pushes are turned off$/m);
+  expect(said).toMatch(/^Why shopper-23@example\.com got none: OPT_OUT, pushes are turned off$/m);
 }
 
-/** Those of the segment whose clocks show the time get it; the others an hour later. */
+/** A campaign in two waves, of the first of which each message is accounted for, and the pages to look at. */
 function expectCampaign(said: string): void {
   expect(said).toMatch(
-    /^Campaign cmp_\w+ \("Still interested\?"\) to the segment: 6 of 20 devices, 5 of them allow pushes$/m,
+    /^Campaign cmp_\w+ \("Your table is still there"\) to the segment: 75 people = 69 get the push \+ 6 get nothing$/m,
   );
-  expect(said).toMatch(/^First wave sent; the next goes out at \S+Z, to Europe\/London$/m);
-  expect(said).toMatch(/^Results, counted within a minute: npx --no-install millrace campaigns results cmp_\w+$/m);
-  expect(said).toMatch(/^Log of the app's campaigns: http\S+$/m);
+  expect(said).toMatch(/^Wave 1: 45 devices in Europe\/Paris, at the launch$/m);
+  expect(said).toMatch(/^Wave 2: 30 devices in Europe\/London, at \S+Z$/m);
+  expect(said).toMatch(/^Results of cmp_\w+: 38 pushes sent = 22 confirmed \+ 12 taken \+ 2 unknown \+ 2 refused$/m);
+  expect(said).toMatch(/^7 devices got none: pushes are turned off 4, no push token 2, .* 1$/m);
+  expect(said).toMatch(/^A wrong build sends 8 calls = 3 accepted \+ 1 duplicates \+ 4 refused$/m);
+  expect(said.match(/^ {2}\S.*http:\/\/\S+\/console\/\S*$/gm)).toHaveLength(7);
 }
 
 describe('npm run demo', () => {

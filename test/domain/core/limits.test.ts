@@ -62,8 +62,7 @@ const WITHOUT_PLACES: Record<string, string> = {
   'connectors/push/http2-client.ts #waiting: Waiting': APPS_OWN,
   'connectors/push/http2-session.ts #underWay = new': APPS_OWN,
   'runtime/app-context.ts max: 21': 'exports, audiences and heavy reads take 12; requests get 503 after 5 s',
-  'runtime/demo/demo-past.ts max: 1': 'the demo alone runs on it',
-  'runtime/demo/demo-sync.ts max: 1': 'the demo alone runs on it',
+  'runtime/demo/demo-server.ts max: 1': 'the demo alone runs on it',
   'runtime/embedded/postgres.ts max: 1': 'open while the service starts',
   'runtime/keys.ts max: 4': 'a command of the operator',
   'runtime/workers.ts maxConcurrentActivityTaskExecutions: STEPS_OF_QUEUE':
