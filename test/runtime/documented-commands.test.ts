@@ -28,6 +28,8 @@ const PAGES = [
   'docs/hubspot.md',
   'docs/salesforce.md',
   'docs/zendesk.md',
+  'docs/first-app.md',
+  'docs/first-campaign.md',
   'docs/apps.md',
   'docs/tracking.md',
   'docs/reading.md',

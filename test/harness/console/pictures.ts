@@ -68,7 +68,49 @@ export const PICTURES: readonly Picture[] = [
     until: 'attribute_values',
     height: 760,
   },
+  {
+    name: 'live-calls',
+    path: async (client) => `/apps/${await demoApp(client)}`,
+    prepare: show('Show the live calls'),
+    until: 'of their arrival',
+    height: 1_180,
+  },
+  {
+    name: 'explorer',
+    path: async (client) => `/apps/${await demoApp(client)}/events`,
+    until: 'Product Viewed',
+    height: 900,
+  },
+  {
+    name: 'funnel',
+    path: async (client) =>
+      `/funnels/${(await client.listFunnels({})).find(({ name }) => name === 'From a product to an order')!.identifier}?breakdown=app_version`,
+    prepare: (page) => page.getByRole('button', { name: 'What they did instead after step 3' }).click(),
+    until: 'Application Crashed',
+    height: 1_270,
+  },
+  {
+    name: 'segment',
+    path: async (client) =>
+      `/segments/${(await client.listSegments({ query: {} })).find(({ name }) => name === 'Stopped at checkout')!.identifier}`,
+    until: 'Reachable by push',
+    height: 620,
+  },
+  {
+    name: 'campaign',
+    path: campaignPath,
+    until: 'confirmed by the device',
+    height: 900,
+  },
 ];
+
+const demoApp = async (client: Client) =>
+  (await client.listApps({ query: {} })).apps.find(({ name }) => name === 'Demo app')!.identifier;
+
+async function campaignPath(client: Client): Promise<string> {
+  const { result } = await client.listCampaigns({ query: { search: 'Your table' } });
+  return `/campaigns/${result[0]!.identifier}`;
+}
 
 async function importPath(client: Client): Promise<string> {
   const { imports } = await client.listImportSummaries({ query: {} });

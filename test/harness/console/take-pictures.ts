@@ -1,4 +1,4 @@
-/** `npm run docs:pictures`: takes the pictures of the docs from a demo that it starts. Needs Chromium. */
+/** `npm run docs:pictures [name...]`: takes the docs' pictures, all or some, from a demo of its own. Needs Chromium. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,6 +17,9 @@ const EMAIL = process.env['MILLRACE_ADMIN_EMAIL'] ?? 'ada@example.com';
 const PASSWORD = process.env['MILLRACE_ADMIN_PASSWORD'] ?? 'only for these pictures';
 const READY = 'Up until Ctrl-C.';
 const WIDTH = 1280;
+
+const named = process.argv.slice(2);
+const wanted = named.length === 0 ? PICTURES : PICTURES.filter(({ name }) => named.includes(name));
 
 /** MILLRACE_URL of a demo that runs saves its start. */
 const given = process.env['MILLRACE_URL'];
@@ -77,7 +80,7 @@ async function takeAll(url: string): Promise<void> {
       timezoneId: 'UTC',
     });
     await logIn(page);
-    for (const picture of PICTURES) await take(page, client, picture);
+    for (const picture of wanted) await take(page, client, picture);
   } finally {
     await browser.close();
   }
