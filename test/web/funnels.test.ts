@@ -18,7 +18,7 @@ const browser = useBrowser();
 const SHOPPERS = 160;
 let app: { id: number; identifier: string };
 
-/** Yesterday all view something, every second of them adds it, and every fourth orders. */
+/** Yesterday all view something, every second of them adds it, every fourth orders: a fifth of these an hour later. */
 beforeAll(async () => {
   app = await insertSampleApp(store.db, world.entity.id, 'com.example.shop');
   const day = Date.now() - DAY_MS;
@@ -38,7 +38,7 @@ beforeAll(async () => {
       return [
         event('Viewed', 0),
         ...(nth % 2 === 0 ? [event('Added', 1)] : []),
-        ...(nth % 4 === 0 ? [event('Ordered', 2)] : []),
+        ...(nth % 4 === 0 ? [event('Ordered', nth % 20 === 0 ? 66 : 2)] : []),
       ];
     }),
   );
@@ -90,6 +90,18 @@ describe.skipIf(browser.open === null)('funnels', () => {
     await page.getByRole('heading', { level: 1, name: 'Sale' }).waitFor();
     await page.getByText('Exact', { exact: true }).first().waitFor();
     expect(await inBalance(page)).toContain('160 people began = 40 finished, 25.0 % + 120 stopped after 1');
+    // Half took 2 minutes, the start of the first of 6 bars; nine in ten took 66, a little way into the last one.
+    const lines = page.locator('line.mark');
+    const places = await lines.evaluateAll((all) => all.map((line) => Number(line.getAttribute('x1'))));
+    expect(places.map(Math.round)).toEqual([0, 856]);
+    await page.getByLabel('Within', { exact: true }).fill('1');
+    await page.getByLabel('Within: unit').selectOption('hours');
+    await page.getByRole('button', { name: 'Count within it' }).click();
+    await page.getByText('Counted within 1 hour; the stored funnel has 30 days.').waitFor();
+    await expect.poll(() => inBalance(page)).toContain('160 people began = 32 finished, 20.0 % + 128 stopped after 1');
+    expect(await page.getByRole('button', { name: 'Make a segment of them' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'As stored' }).click();
+    await expect.poll(() => inBalance(page)).toContain('40 finished');
     await page.getByRole('button', { name: 'What they did instead' }).click();
     await page.getByRole('row', { name: /^Added 40/ }).waitFor();
     await page.getByRole('button', { name: 'People after step 1' }).click();
@@ -138,14 +150,31 @@ describe.skipIf(browser.open === null)('funnels', () => {
     await logIn(tab, email);
     const { page } = tab;
     const held = Promise.withResolvers<void>();
-    await page.route('**/api/funnels/quick_stats*mode=accurate*', async (route) => {
-      await held.promise;
-      await route.continue();
-    });
+    const exact = '**/api/funnels/quick_stats*mode=accurate*';
+    const refuse = (http: number, answer: object) =>
+      page.route(exact, (route) => route.fulfill({ status: http, json: { success: false, ...answer } }), { times: 1 });
+    await refuse(503, { status: 'too_long', error_message: 'This took longer than 120 seconds' });
     await page.goto(`/console/funnels/${rows[0]!.identifier}?count=exact`);
     await page.getByText('Fast: estimated from a sample of people').waitFor();
     expect(await inBalance(page)).toMatch(/Estimated: the [\d,]+ who began may be off by \d+\./);
+    const refused = page.getByRole('alert');
+    await refused.getByText('This took longer than 120 seconds').waitFor();
     expect(await violationsOf(page)).toEqual([]);
+    await refused.getByRole('button', { name: 'Count fast' }).click();
+    await refused.waitFor({ state: 'detached' });
+    const busy = { status: 'too_many_requests', error_message: '20 wait already', retry_after: 90 };
+    await refuse(429, busy);
+    await page.getByRole('button', { name: 'Exact', exact: true }).click();
+    await refused.getByText(/Again in \d+ s\./).waitFor();
+    expect(await refused.getByRole('button', { name: 'Try again' }).isDisabled()).toBe(true);
+    await page.route(exact, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await refuse(503, { status: 'too_long', error_message: 'This took longer than 120 seconds' });
+    await page.getByLabel('From, UTC').fill('2026-01-01');
+    await refused.getByRole('button', { name: /^Count the last 30 of these \d+ days$/ }).click();
+    await page.getByText('Counting exactly').waitFor();
     held.resolve();
     await page.getByText('Exact', { exact: true }).and(page.locator('.chip')).waitFor({ timeout: 20_000 });
     expect(await inBalance(page)).toContain('160 people = 160 finished, 100.0 %');

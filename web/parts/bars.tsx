@@ -4,6 +4,8 @@ import type { Tone } from './balance.tsx';
 import { countText } from './values.tsx';
 
 export type Bar = { label: string; value: number; tone: Tone; note?: string };
+/** A line across the bars; `at` counts bars from the first one's start: 1.5 is the middle of the second. */
+type Mark = { label: string; at: number; isDashed?: boolean };
 
 const WIDTH = 1_000;
 const HEIGHT = 100;
@@ -12,7 +14,17 @@ const LEAST = 2;
 /** A bar alone is as wide as one of six. */
 const SLOTS_OF_ONE = 6;
 
-export function Bars({ what, of, bars }: { what: string; of: string; bars: readonly Bar[] }) {
+export function Bars({
+  what,
+  of,
+  bars,
+  marks = [],
+}: {
+  what: string;
+  of: string;
+  bars: readonly Bar[];
+  marks?: readonly Mark[];
+}) {
   const most = Math.max(...bars.map(({ value }) => value), 1);
   const step = stepOf(bars.length);
   const drawing = bars.map(({ label, value, tone, note }, index) => {
@@ -33,9 +45,27 @@ export function Bars({ what, of, bars }: { what: string; of: string; bars: reado
   });
   const total = `${countText(sum(bars.map(({ value }) => value)))} ${what}`;
   return (
-    <BarFigure what={what} of={of} labels={bars.map(({ label }) => label)} most={most} total={total} drawing={drawing}>
+    <BarFigure
+      what={what}
+      of={of}
+      labels={bars.map(({ label }) => label)}
+      most={most}
+      total={total}
+      drawing={[...drawing, ...marks.map((mark) => <MarkLine key={mark.label} mark={mark} step={step} />)]}
+    >
       <BarTable what={what} of={of} bars={bars} />
     </BarFigure>
+  );
+}
+
+function MarkLine({ mark: { label, at, isDashed = false }, step }: { mark: Mark; step: number }) {
+  const ends = { x1: at * step, x2: at * step, y1: 0, y2: HEIGHT };
+  return (
+    <g>
+      <title>{label}</title>
+      <line className="mark-ground" {...ends} />
+      <line className={isDashed ? 'mark dashed' : 'mark'} {...ends} />
+    </g>
   );
 }
 

@@ -40,9 +40,12 @@ type Result<T> = {
 export function Shown<T>({
   result,
   head,
+  offers,
   children,
 }: {
   result: Result<T>;
+  /** Other ways to go on after a refusal. */
+  offers?: ReactNode;
   /** Heads a page that can name its object only once the result is there. */
   head?: ReactNode;
   children: (data: T) => ReactNode;
@@ -51,7 +54,7 @@ export function Shown<T>({
   return (
     <>
       {data === undefined && head}
-      {error && <Unread {...result} refusal={error} />}
+      {error && <Unread {...result} refusal={error} offers={offers} />}
       {data === undefined ? error === null && <Skeleton /> : children(data)}
     </>
   );
@@ -62,10 +65,13 @@ export function Unread({
   refusal,
   dataUpdatedAt: at,
   refetch,
-}: Pick<Result<unknown>, 'dataUpdatedAt' | 'refetch'> & { refusal: Refusal }) {
+  offers,
+}: Pick<Result<unknown>, 'dataUpdatedAt' | 'refetch'> & { refusal: Refusal; offers?: ReactNode }) {
   return (
     <>
-      <Refused refusal={refusal} retry={() => void refetch()} />
+      <Refused refusal={refusal} retry={() => void refetch()}>
+        {offers}
+      </Refused>
       {at > 0 && (
         <p className="stale small second">
           <Icon name="clock" />

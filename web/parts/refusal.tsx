@@ -1,5 +1,5 @@
 /** A refusal of the server: what is wrong, where, whose fault it is, and what to do. */
-import { useMemo } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { BROKEN_OFF, NOT_SENT, UNREACHABLE } from '../../api/client.ts';
 import type { Refusal } from '../session/api.ts';
 import { Icon } from './icon.tsx';
@@ -11,11 +11,14 @@ export function Refused({
   refusal,
   nameOf,
   retry,
+  children,
 }: {
   refusal: Refusal;
   /** Returns what the page calls an element of the body. */
   nameOf?: (element: string) => string;
   retry?: () => void;
+  /** Other ways to go on. */
+  children?: ReactNode;
 }) {
   const { message, status, extra } = refusal;
   const { messages, request_id: requestId } = extra;
@@ -55,6 +58,7 @@ export function Refused({
             Try again
           </button>
         )}
+        {children}
       </div>
     </div>
   );
@@ -71,6 +75,7 @@ function faultOf({ http, status }: Refusal): string {
     return 'Millrace was not reached. What you typed is still here.';
   if (http === 429) return 'Millrace limits calls, and did not execute this one.';
   if (http === 404) return 'It may be deleted or kept no longer, or the id is mistyped. The menu leads to the lists.';
+  if (status === 'too_long') return 'Millrace ends what takes that long, so that others get their turn.';
   if (http >= 500) return 'The fault is on the side of Millrace: try again, and report the request if it stays.';
   return 'Nothing was changed.';
 }

@@ -5,6 +5,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
 import { countText, percentText } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
+import { LessWork } from './less-work.tsx';
 import type { Asked } from './use-counts.ts';
 import { breakdownName, type CountedFunnel, OF_DETAIL, peopleText, stepName } from './words.ts';
 
@@ -41,7 +42,7 @@ function Divided({ funnel, asked, breakdown, isExact, all }: BreakdownProps) {
   const read = useRead('quickFunnelStats', { query, body: { funnel } });
   const result = read.isPlaceholderData ? { ...read, data: undefined } : read;
   return (
-    <Shown result={result}>
+    <Shown result={result} offers={<LessWork refusal={read.error} asked={asked} isExact={isExact} />}>
       {(stats) => (
         <div className="scroll" tabIndex={0} role="region" aria-label="People by value">
           <table className="heat">

@@ -1,5 +1,7 @@
-/** Controls of a funnel's count: days, a property that divides people, fast or exact. All stand in the address. */
+/** Controls of a funnel's count: days, the time for all steps, a property that divides people, fast or exact. */
 import { type FormEvent, useState } from 'react';
+import { MAX_DURATION_SECONDS } from '../../../domain/analytics/funnel.ts';
+import { DurationField } from '../../parts/duration-field.tsx';
 import { Field, SelectField } from '../../parts/field.tsx';
 import { isDay, useFilters } from '../../parts/filters.ts';
 import { textOf } from '../../parts/text-of.ts';
@@ -12,10 +14,13 @@ export function CountControls({
   asked,
   breakdown,
   kind,
+  within,
 }: {
   asked: Asked;
   breakdown: string | undefined;
   kind: CountKind;
+  /** Seconds of a stored funnel: the ones asked for, and its own. */
+  within?: WithinProps | undefined;
 }) {
   const [, change] = useFilters();
   const setDay = (name: 'from' | 'till', day: string): void => {
@@ -37,6 +42,7 @@ export function CountControls({
         min={asked.from}
         onChange={({ target }) => setDay('till', target.value)}
       />
+      {within && <Within key={within.asked} {...within} />}
       <DividedBy breakdown={breakdown} />
       <div className="field">
         <span className="label">Count</span>
@@ -52,6 +58,33 @@ export function CountControls({
         />
       </div>
     </div>
+  );
+}
+
+type WithinProps = { asked: number; stored: number };
+
+/** Counts within another time than the stored one, once it is whole: each count looks at all events. */
+function Within({ asked, stored }: WithinProps) {
+  const [, change] = useFilters();
+  const [typed, setTyped] = useState(asked);
+  const send = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    change({ within: typed === stored ? undefined : String(typed) });
+  };
+  return (
+    <form className="controls" onSubmit={send}>
+      <DurationField label="Within" seconds={asked} max={MAX_DURATION_SECONDS} onChange={setTyped} />
+      {typed !== asked && (
+        <button type="submit" className="btn">
+          Count within it
+        </button>
+      )}
+      {asked !== stored && (
+        <button type="button" className="btn plain" onClick={() => change({ within: undefined })}>
+          As stored
+        </button>
+      )}
+    </form>
   );
 }
 

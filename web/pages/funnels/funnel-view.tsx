@@ -2,20 +2,20 @@
 import { useState } from 'react';
 import type { FunnelStats } from '../../../api/client.ts';
 import { Balance } from '../../parts/balance.tsx';
-import { Bars } from '../../parts/bars.tsx';
 import { ActionButton } from '../../parts/button.tsx';
 import { Chip } from '../../parts/head.tsx';
 import { Empty, Panel, Skeleton } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { Steps } from '../../parts/steps.tsx';
-import { Toggles } from '../../parts/toggles.tsx';
 import { countText, durationText, percentText, When } from '../../parts/values.tsx';
 import { BreakdownPanel } from './breakdown.tsx';
 import { CountControls } from './count-controls.tsx';
+import { LessWork } from './less-work.tsx';
 import { FollowUps, PeopleOfStep } from './people-of-step.tsx';
 import { StepSegment } from './step-segment.tsx';
+import { Times } from './times.tsx';
 import { type Counts, useAsked, useCounts } from './use-counts.ts';
-import { type AskedStep, type CountedFunnel, peopleText, secondsText, stepName } from './words.ts';
+import { type AskedStep, type CountedFunnel, peopleText, secondsText, stepName, wholeDurationText } from './words.ts';
 
 type Question = { kind: 'instead' | 'people' | 'segment'; of: AskedStep };
 
@@ -24,19 +24,31 @@ export function FunnelView({
   stored,
 }: {
   funnel: CountedFunnel;
-  /** Identifier of the stored funnel: a segment needs one. */
-  stored?: string;
+  /** The stored funnel, if it is one, and its own `max_duration`: a segment of its people needs both. */
+  stored?: { identifier: string; within: number };
 }) {
   const [asked, breakdown, kind] = useAsked(funnel.steps[0]!.match_name[0]!.app_id);
   const counts = useCounts(funnel, asked, kind);
   const [question, setQuestion] = useState<Question | null>(null);
   const about = { funnel, asked };
-  const key = JSON.stringify([asked, question]);
+  const key = JSON.stringify([asked, funnel.max_duration, question]);
   const stats = counts.shown?.stats;
+  const within = stored && { asked: funnel.max_duration, stored: stored.within };
+  const funnelId = within?.asked === within?.stored ? stored?.identifier : undefined;
   return (
     <>
-      <CountControls asked={asked} breakdown={breakdown} kind={kind} />
-      {counts.refusal && <Refused refusal={counts.refusal} retry={counts.retry} />}
+      <CountControls asked={asked} breakdown={breakdown} kind={kind} within={within} />
+      {counts.refusal && (
+        <Refused refusal={counts.refusal} retry={counts.retry}>
+          <LessWork refusal={counts.refusal} asked={asked} isExact={counts.isExactRefused} />
+        </Refused>
+      )}
+      {within && funnelId === undefined && (
+        <p className="note info">
+          Counted within {wholeDurationText(within.asked)}; the stored funnel has {wholeDurationText(within.stored)}.
+          For a segment of these people edit it as a copy.
+        </p>
+      )}
       {!stats && !counts.refusal && (
         <Panel title="Counting">
           <Skeleton rows={4} />
@@ -48,7 +60,7 @@ export function FunnelView({
           <FunnelBalance stats={stats} />
           <div className="cols">
             <div className="stack">
-              <StepsPanel funnel={funnel} stats={stats} ask={setQuestion} isStored={stored !== undefined} />
+              <StepsPanel funnel={funnel} stats={stats} ask={setQuestion} isStored={funnelId !== undefined} />
               {breakdown !== undefined && (
                 <BreakdownPanel {...about} breakdown={breakdown} isExact={counts.isExact} all={stats} />
               )}
@@ -59,8 +71,8 @@ export function FunnelView({
               {question?.kind === 'people' && <PeopleOfStep key={key} {...about} of={question.of} />}
             </aside>
           </div>
-          {question?.kind === 'segment' && stored !== undefined && (
-            <StepSegment {...about} funnelId={stored} of={question.of} onClose={() => setQuestion(null)} />
+          {question?.kind === 'segment' && funnelId !== undefined && (
+            <StepSegment {...about} funnelId={funnelId} of={question.of} onClose={() => setQuestion(null)} />
           )}
         </>
       )}
@@ -212,43 +224,5 @@ function StepTable({ steps, stats }: { steps: readonly { name: string }[]; stats
         </tbody>
       </table>
     </div>
-  );
-}
-
-function Times({ stats }: { stats: readonly FunnelStats[] }) {
-  const [chosen, setChosen] = useState<string | null>(null);
-  const timed = stats.filter(({ since_previous: times }) => times);
-  const shown = timed.find(({ step }) => String(step) === chosen) ?? timed.at(-1);
-  if (!shown) return null;
-  const times = shown.since_previous!;
-  return (
-    <Panel title={`Time from step ${shown.step} to ${shown.step + 1}`}>
-      <div className="body">
-        {timed.length > 1 && (
-          <Toggles
-            label="To which step"
-            value={String(shown.step)}
-            choices={timed.map(({ step }) => ({ value: String(step), title: `To ${step + 1}` }))}
-            onChange={setChosen}
-          />
-        )}
-        <p className="second">
-          Half within <b className="n">{secondsText(times.median)}</b>, nine in ten within{' '}
-          <b className="n">{secondsText(times.nine_in_ten)}</b>
-        </p>
-        <Bars
-          what="people"
-          of="time"
-          bars={times.histogram.map(({ from, until, people }) => ({
-            label: `${secondsText(from)} to ${secondsText(until)}`,
-            value: people,
-            tone: 'accent' as const,
-            ...(times.median >= from && times.median < until && { note: 'half' }),
-            ...(times.nine_in_ten >= from && times.nine_in_ten < until && { note: 'nine in ten' }),
-          }))}
-        />
-        <p className="small quiet">Each bar is about twice as long as the one before.</p>
-      </div>
-    </Panel>
   );
 }

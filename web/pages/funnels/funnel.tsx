@@ -11,6 +11,7 @@ import { useAction, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 import { FunnelChip } from './funnels.tsx';
 import { FunnelView } from './funnel-view.tsx';
+import { useWithin } from './use-counts.ts';
 import { stepName, wholeDurationText } from './words.ts';
 
 const WITHIN = { title: 'Funnels', to: '/funnels' };
@@ -28,6 +29,7 @@ export function FunnelPage() {
 function Stored({ funnel }: { funnel: Funnel }) {
   const { identifier, name, description, max_duration: seconds, steps, archived } = funnel;
   const { may } = useSession();
+  const within = useWithin(seconds);
   const app = steps[0]!.match_name[0]!.app_id;
   return (
     <>
@@ -38,7 +40,11 @@ function Stored({ funnel }: { funnel: Funnel }) {
         actions={
           <>
             {may('createFunnel') && (
-              <Link className="btn" to="/funnels/new" search={{ copy: identifier }}>
+              <Link
+                className="btn"
+                to="/funnels/new"
+                search={{ copy: identifier, ...(within === seconds ? {} : { within }) }}
+              >
                 <Icon name="copy" />
                 Edit as a copy
               </Link>
@@ -55,17 +61,19 @@ function Stored({ funnel }: { funnel: Funnel }) {
           </>
         }
       />
-      <FunnelView funnel={{ max_duration: seconds, steps }} stored={identifier} />
+      <FunnelView funnel={{ max_duration: within, steps }} stored={{ identifier, within: seconds }} />
       <Definition funnel={funnel} />
       <AsCommand
         operation="quickFunnelStats"
-        cli={[
-          `millrace funnels count ${identifier} --fast`,
-          `millrace funnels people ${identifier} --step 1 --dropped --fast`,
-          `millrace funnels explore ${identifier} --after 0 --dropped --fast`,
-        ]}
+        {...(within === seconds && {
+          cli: [
+            `millrace funnels count ${identifier} --fast`,
+            `millrace funnels people ${identifier} --step 1 --dropped --fast`,
+            `millrace funnels explore ${identifier} --after 0 --dropped --fast`,
+          ],
+        })}
         query={{ app_id: app, from: '<day>', till: '<day>', mode: 'fast' }}
-        body={{ funnel: { max_duration: seconds, steps } }}
+        body={{ funnel: { max_duration: within, steps } }}
         manual="funnels"
       />
     </>

@@ -2,9 +2,11 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import type { Funnel } from '../../../api/client.ts';
+import { DEFAULT_DURATION_SECONDS, MAX_DURATION_SECONDS, MAX_STEPS } from '../../../domain/analytics/funnel.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ActionButton } from '../../parts/button.tsx';
-import { Field, SelectField } from '../../parts/field.tsx';
+import { DurationField } from '../../parts/duration-field.tsx';
+import { Field } from '../../parts/field.tsx';
 import { Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Empty, Panel, Shown } from '../../parts/panel.tsx';
@@ -13,11 +15,8 @@ import { useAction, useRead } from '../../session/calls.ts';
 import { type AppName, type Draft, emptyStep, funnelOf, type StepDraft } from './draft.ts';
 import { FunnelView } from './funnel-view.tsx';
 import { StepFields } from './step-fields.tsx';
+import { useWithin } from './use-counts.ts';
 import type { CountedFunnel } from './words.ts';
-
-const DAYS = [1, 7, 14, 30, 90] as const;
-const DAY_SECONDS = 86_400;
-const MAX_STEPS = 20;
 
 export function NewFunnel() {
   const { copy } = useSearch({ strict: false });
@@ -40,7 +39,7 @@ export function NewFunnel() {
             );
           const names = all.map(({ identifier, name }) => ({ identifier, name }));
           if (copy === undefined) return <Builder apps={names} start={draftOf(names[0]!.identifier)} />;
-          return <Shown result={copied}>{(funnel) => <Builder apps={names} start={copyOf(funnel)} />}</Shown>;
+          return <Shown result={copied}>{(funnel) => <Copy apps={names} of={funnel} />}</Shown>;
         }}
       </Shown>
     </>
@@ -50,12 +49,16 @@ export function NewFunnel() {
 const draftOf = (app: string): Draft => ({
   name: '',
   description: '',
-  maxDuration: 30 * DAY_SECONDS,
+  maxDuration: DEFAULT_DURATION_SECONDS,
   labels: [],
   steps: [emptyStep(app), emptyStep(app)],
 });
 
-const copyOf = ({ name, description, max_duration: maxDuration, labels, steps }: Funnel): Draft => ({
+function Copy({ apps, of }: { apps: readonly AppName[]; of: Funnel }) {
+  return <Builder apps={apps} start={copyOf(of, useWithin(of.max_duration))} />;
+}
+
+const copyOf = ({ name, description, labels, steps }: Funnel, maxDuration: number): Draft => ({
   name: `${name} (copy)`,
   description: description ?? '',
   maxDuration,
@@ -73,7 +76,9 @@ function Builder({ apps, start }: { apps: readonly AppName[]; start: Draft }) {
   });
   const change = (changed: Partial<Draft>): void => setDraft({ ...draft, ...changed });
   const funnel = funnelOf(draft);
-  const isWhole = funnel.steps.every(({ match_name: names }) => names.every(({ log_name: name }) => name !== ''));
+  const isWhole =
+    Number.isSafeInteger(draft.maxDuration) &&
+    funnel.steps.every(({ match_name: names }) => names.every(({ log_name: name }) => name !== ''));
   const send = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const { name, description, labels } = draft;
@@ -100,7 +105,13 @@ function Builder({ apps, start }: { apps: readonly AppName[]; start: Draft }) {
               onChange={({ target }) => change({ description: target.value })}
               maxLength={2_000}
             />
-            <WithinField seconds={draft.maxDuration} onChange={(maxDuration) => change({ maxDuration })} />
+            <DurationField
+              label="Within"
+              hint="From the first step to the last, at most 366 days"
+              seconds={start.maxDuration}
+              max={MAX_DURATION_SECONDS}
+              onChange={(maxDuration) => change({ maxDuration })}
+            />
             {create.error && <Refused refusal={create.error} nameOf={elementName} />}
             <div className="filters">
               <button type="button" className="btn" disabled={!isWhole} onClick={() => setCounted(funnel)}>
@@ -128,25 +139,6 @@ function Builder({ apps, start }: { apps: readonly AppName[]; start: Draft }) {
 function elementName(element: string): string {
   const [, step] = /^steps\.(\d+)/.exec(element) ?? [];
   return step === undefined ? element : `Step ${Number(step) + 1}`;
-}
-
-function WithinField({ seconds, onChange }: { seconds: number; onChange: (seconds: number) => void }) {
-  const known = DAYS.map((days) => days * DAY_SECONDS);
-  return (
-    <SelectField
-      label="Within"
-      hint="From the first step to the last"
-      value={seconds}
-      onChange={({ target }) => onChange(Number(target.value))}
-    >
-      {!known.includes(seconds) && <option value={seconds}>{seconds} seconds</option>}
-      {DAYS.map((days) => (
-        <option key={days} value={days * DAY_SECONDS}>
-          {days === 1 ? '1 day' : `${days} days`}
-        </option>
-      ))}
-    </SelectField>
-  );
 }
 
 function StepList({

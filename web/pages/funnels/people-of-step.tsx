@@ -6,6 +6,7 @@ import { PersonLink } from '../../parts/person-link.tsx';
 import { DataTable } from '../../parts/table.tsx';
 import { When } from '../../parts/values.tsx';
 import { useRead } from '../../session/calls.ts';
+import { LessWork } from './less-work.tsx';
 import type { Asked } from './use-counts.ts';
 import { type AskedStep, type CountedFunnel, peopleText, secondsText } from './words.ts';
 
@@ -20,7 +21,7 @@ export function FollowUps({ funnel, asked, of: { step } }: About) {
   const found = useRead('exploreFunnel', { query, body: { funnel } });
   return (
     <Panel title={`After step ${step}, those who stopped`} footer="People may have several.">
-      <Shown result={found}>
+      <Shown result={found} offers={<LessWork refusal={found.error} asked={asked} isExact={false} />}>
         {(rows) => (
           <DataTable
             caption="Events of those who stopped"

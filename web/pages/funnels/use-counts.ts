@@ -1,6 +1,7 @@
 /** The counts of a funnel: the fast answer first, then the exact one in its place. */
 import { useRef } from 'react';
 import type { FunnelStats } from '../../../api/client.ts';
+import { MAX_DURATION_SECONDS } from '../../../domain/analytics/funnel.ts';
 import { isDay, useFilters } from '../../parts/filters.ts';
 import type { Refusal } from '../../session/api.ts';
 import { useRead } from '../../session/calls.ts';
@@ -25,6 +26,8 @@ export type Counts = {
   fast: Answer | undefined;
   isCounting: boolean;
   refusal: Refusal | null;
+  /** Whether the refused count was the exact one. */
+  isExactRefused: boolean;
   retry: () => void;
 };
 
@@ -34,6 +37,13 @@ export function useAsked(appId: string): [asked: Asked, breakdown: string | unde
   const dayOf = (day: string | undefined, otherwise: string) => (day !== undefined && isDay(day) ? day : otherwise);
   const period = { from: dayOf(from, days.from), till: dayOf(till, days.till) };
   return [{ app_id: appId, ...period }, breakdown, COUNTS.find((each) => each === count) ?? 'auto'];
+}
+
+/** Returns the seconds from the first step within which people are counted; by default those of the funnel. */
+export function useWithin(ofFunnel: number): number {
+  const [{ within = '' }] = useFilters();
+  const seconds = /^\d{1,9}$/.test(within) ? Number(within) : 0;
+  return seconds >= 1 && seconds <= MAX_DURATION_SECONDS ? seconds : ofFunnel;
 }
 
 export function useCounts(funnel: CountedFunnel, asked: Asked, kind: CountKind): Counts {
@@ -49,6 +59,7 @@ export function useCounts(funnel: CountedFunnel, asked: Asked, kind: CountKind):
     fast: isFastExact ? undefined : fast.answer,
     isCounting: fast.isFetching || exact.isFetching,
     refusal: fast.error ?? (isWanted ? exact.error : null),
+    isExactRefused: fast.error === null,
     retry: () => void (fast.error ? fast.refetch() : exact.refetch()),
   };
 }
