@@ -10,6 +10,7 @@ export const ATTENTION_KINDS = [
   'missing_windows',
   'open_rows',
   'provider_refuses',
+  'unknown_outcome',
 ] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 

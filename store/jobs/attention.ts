@@ -252,6 +252,9 @@ function troubleOfRuns(kind: 'sync' | 'export'): AttentionSource[] {
   ];
 }
 
+/** SQL for the UTC day a week ago. */
+const WEEK_AGO = `(now() AT TIME ZONE 'UTC')::date - 7`;
+
 const LOCATION_FAULTS = `(SELECT string_agg(f.value ->> 'reason', ', ' ORDER BY f.key) FROM jsonb_each(j.location_faults) f)`;
 
 export const ATTENTION: readonly AttentionSource[] = [
@@ -429,5 +432,23 @@ export const ATTENTION: readonly AttentionSource[] = [
     toDo: 'POST /api/apps/<app_identifier>/push_check says what is wrong with the settings of the provider.',
     select: `SELECT a.identifier AS id, a.name, NULL AS run, p.since, p.provider || ' refuses pushes: ' || p.code AS reason
       FROM provider_refusals p JOIN apps a ON a.entity_id = p.entity_id AND a.id = p.app_id WHERE p.entity_id = $1`,
+  },
+  {
+    // By push_outcome_days_by_app, then the key of campaign_days. A push that its device confirmed is not unknown.
+    kind: 'unknown_outcome',
+    object: 'campaign',
+    needs: ['campaign_view'],
+    toDo:
+      'GET /api/campaigns/<campaign_id>/results counts them. Such a push may have arrived, and Millrace does not send it again. ' +
+      'This entry goes a week after the last one.',
+    select: `SELECT c.identifier AS id, c.name, NULL AS run, n.since,
+        n.pushes || CASE n.pushes WHEN 1 THEN ' push has' ELSE ' pushes have' END ||
+          ' an unknown outcome: the connection or the worker ended before the provider answered' AS reason
+      FROM (SELECT DISTINCT d.campaign_id FROM apps a JOIN push_outcome_days d ON d.entity_id = a.entity_id AND d.app_id = a.id
+        AND d.day > ${WEEK_AGO} AND d.outcome = 'unknown' WHERE a.entity_id = $1) u
+      JOIN campaigns c ON c.entity_id = $1 AND c.id = u.campaign_id
+      JOIN LATERAL (SELECT min(d.day)::timestamp AT TIME ZONE 'UTC' AS since, sum(d.attempts - d.delivered)::bigint AS pushes
+        FROM campaign_days d WHERE d.entity_id = $1 AND d.campaign_id = c.id AND d.day > ${WEEK_AGO} AND d.code = 'UNKNOWN'
+          AND d.attempts > d.delivered) n ON n.pushes > 0`,
   },
 ];

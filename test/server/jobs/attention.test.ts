@@ -81,6 +81,26 @@ async function insertExportRun(entityId: number, exporterId: number, set: string
   return identifier;
 }
 
+/** A campaign with pushes of unknown outcome some days ago, a few of which devices have confirmed since. */
+async function insertUnknown(
+  entityId: number,
+  appId: number,
+  { ago: days, unknown, delivered }: { ago: number; unknown: number; delivered: number },
+): Promise<void> {
+  const campaign = (await insertSampleCampaign(store.db, entityId, appId)).id;
+  const day = `(now() AT TIME ZONE 'UTC')::date - $3::integer`;
+  await sql(
+    `INSERT INTO push_outcome_days (entity_id, campaign_id, day, app_id, provider, outcome, attempts)
+     VALUES ($1, $2, ${day}, $4, 'fcm', 'unknown', $5)`,
+    [entityId, campaign, days, appId, unknown],
+  );
+  await sql(
+    `INSERT INTO campaign_days (entity_id, campaign_id, day, channel, code, attempts, delivered, opened, shown, clicked)
+     VALUES ($1, $2, ${day}, 'push', 'UNKNOWN', $4, $5, 0, 0, 0)`,
+    [entityId, campaign, days, unknown, delivered],
+  );
+}
+
 /** One sample for each source, by kind and object: what the source has to find. */
 const SAMPLES: Record<string, Sample> = {
   'internal_error import': async (own) =>
@@ -250,6 +270,14 @@ const SAMPLES: Record<string, Sample> = {
     await updateProviderRefusals(store.db, id, [refused, sent]);
     expect((await sql('SELECT FROM provider_refusals')).rowCount).toBe(0);
     for (const answers of [[refused], [refused, refused]]) await updateProviderRefusals(store.db, id, answers);
+  },
+  'unknown_outcome campaign': async ({ entity: { id } }, appId) => {
+    for (const [ago, unknown, delivered] of [
+      [0, 2, 1],
+      [7, 1, 0],
+      [0, 1, 1],
+    ] as const)
+      await insertUnknown(id, appId, { ago, unknown, delivered });
   },
 };
 
@@ -438,6 +466,9 @@ describe('what needs attention', () => {
     expect(times).toEqual(times.toSorted().toReversed());
     const paused = await listed(superadmin.token, '&kind=paused');
     expect(paused).toEqual(all.filter(({ kind }) => kind === 'paused'));
+    // Of a week ago, or confirmed by its device, is none.
+    const unknown = await listed(superadmin.token, '&kind=unknown_outcome');
+    expect(unknown.map(({ reason }) => reason)).toEqual([expect.stringMatching(/^1 push has an unknown outcome: /)]);
     expect((await server.call('GET', '/api/attention?cursor=WyJ4Il0', { token: superadmin.token })).status).toBe(400);
   });
 

@@ -44,6 +44,7 @@ const TONES: Partial<Record<AttentionItem['kind'], Tone>> = {
   paused: 'warn',
   overdue: 'warn',
   open_rows: 'warn',
+  unknown_outcome: 'unknown',
 };
 
 /** Instructions for the console in place of those that name calls of the API. */
@@ -51,6 +52,9 @@ const TO_DO: Record<string, string> = {
   'open_rows import':
     'Open it, correct the rows in the page, and re-drive them. Import a file again whose rest was not read.',
   'missing_windows exporter': 'Open it to see the days, and run it now.',
+  'provider_refuses app': 'Open it to see what its provider says, and check the provider.',
+  'unknown_outcome campaign':
+    'Open it to see how many. Such a push may have arrived, and is not sent again. This goes a week after the last one.',
 };
 
 function Reason({ item: { kind, object, reason, what_to_do } }: { item: AttentionItem }) {
@@ -77,6 +81,9 @@ const PLACES: Partial<Record<AttentionItem['object']['type'], string>> = {
   exporter: '/exports',
   campaign: '/campaigns',
   privacy_request: '/privacy',
+  app: '/apps',
+  segment: '/segments',
+  send: '/sends',
 };
 
 /** Shows the object of an entry as a link to its page, if it has one, and since when it needs somebody. */
@@ -88,7 +95,9 @@ function Subject({ item: { object, since } }: { item: AttentionItem }) {
       {place === undefined || id === null ? (
         nameOf(object)
       ) : (
-        <Link to={`${place}/${encodeURIComponent(id)}`}>{nameOf(object)}</Link>
+        <Link to={`${place}/${encodeURIComponent(id)}`} search={(type === 'app' ? { tab: 'push' } : {}) as never}>
+          {nameOf(object)}
+        </Link>
       )}
       <br />
       {place !== undefined && <span className="small quiet mono">{id}</span>}
