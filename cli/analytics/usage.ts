@@ -18,7 +18,9 @@ const OF_PERSON = 'writes an entry for this person into the audit log';
 const [DEFAULT_DAYS, MAX_ENTRIES, MAX_PAGE] = [30, 10_000, 1_000];
 
 export function addUsageCommand(program: Command, run: Run): void {
-  const usage = program.command('usage').description('what apps sent: events, sessions, devices and crashes');
+  const usage = program
+    .command('usage')
+    .description('what apps sent: events, sessions, devices, locations and crashes');
   const days = (command: Command) => command.option(...FROM).option(...TO);
   days(usage.command('days').description('count events, sessions, people, crashes and new devices by day'))
     .argument(...APP)
@@ -46,6 +48,10 @@ export function addUsageCommand(program: Command, run: Run): void {
     .action((app: string, event: string) => run((context) => viewEvent(context, app, event)));
   list(usage, 'events', 'time').option('--name <name>', 'only events with this name').action(listing(run, listEvents));
   list(usage, 'sessions', 'start').action(listing(run, listSessions));
+  ofPeriod(usage, 'locations', 'time')
+    .option('--device <id>', `only those of this device; ${OF_PERSON}`)
+    .option(...LIMIT)
+    .action(listing(run, listLocations));
   usage
     .command('devices')
     .description('list the devices of an app, by their ids')
@@ -56,13 +62,16 @@ export function addUsageCommand(program: Command, run: Run): void {
     .action(listing(run, listDevices));
 }
 
-const list = (usage: Command, what: string, by: string): Command =>
+const ofPeriod = (usage: Command, what: string, by: string): Command =>
   usage
     .command(what)
     .description(`list the ${what} of an app, newest first`)
     .argument(...APP)
     .option('--since <time>', `only from this day or ${by} on, such as 2026-01-31`)
-    .option('--until <time>', 'only up to then')
+    .option('--until <time>', 'only up to then');
+
+const list = (usage: Command, what: string, by: string): Command =>
+  ofPeriod(usage, what, by)
     .option('--user <id>', `only those of this user; ${OF_PERSON}`)
     .option('--device <id>', `only those of this device; ${OF_PERSON}`)
     .option(...LIMIT);
@@ -237,6 +246,18 @@ async function listSessions(context: CommandContext, app: string, options: ListO
     version: (session) => session.app_version,
     system: (session) => session.os_version,
     model: (session) => session.device_model,
+  });
+}
+
+async function listLocations(context: CommandContext, app: string, options: ListOptions): Promise<number> {
+  const [max, { client }] = [limitOf(options), context];
+  const query = { ...filters(options), user_ids: undefined, per_page: Math.min(max, MAX_PAGE) };
+  return print(context, client.each.listLocations({ params: await appParams(client, app), query }), max, {
+    time: (location) => second(location.date_utc),
+    latitude: (location) => location.latitude,
+    longitude: (location) => location.longitude,
+    user: (location) => location.user_id,
+    device: (location) => location.device_id,
   });
 }
 

@@ -8,6 +8,8 @@ import { readJsonObject } from '../core/read-input.ts';
 import { readPassword } from '../core/ask.ts';
 import { addCallCommands } from './app-calls.ts';
 import { addCertificateCommands } from './app-certificates.ts';
+import { addGroupCommands } from './app-groups.ts';
+import { addTokenKeyCommands } from './app-token-keys.ts';
 import { addWalletCommands } from './app-wallet.ts';
 import { APP, appParams, findApp } from './find-app.ts';
 
@@ -114,6 +116,8 @@ export function addAppsCommand(program: Command, run: Run): void {
   addEvents(apps, run);
   addCrashes(apps, run);
   addCertificateCommands(apps, run);
+  addTokenKeyCommands(apps, run);
+  addGroupCommands(apps, run);
   addWalletCommands(apps, run);
 }
 

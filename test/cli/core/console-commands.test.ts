@@ -24,7 +24,10 @@ const ELSEWHERE: Record<string, { command: string } | { because: string }> = {
     because: 'the link that answers with a file is for browsers; `campaigns list --json` has the same',
   },
   ...Object.fromEntries(
-    ['Devices', 'Events', 'Sessions'].map((list) => [`export${list}As`, { command: `usage ${list.toLowerCase()}` }]),
+    ['Devices', 'Events', 'Locations', 'Sessions'].map((list) => [
+      `export${list}As`,
+      { command: `usage ${list.toLowerCase()}` },
+    ]),
   ),
 };
 

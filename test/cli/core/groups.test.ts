@@ -101,6 +101,20 @@ describe('millrace sors', () => {
   });
 });
 
+/** Ends the test of a campaign as a worker does, once it is asked for: a device got the push. */
+async function finishTest(campaign: string, user: string, device: string): Promise<true | null> {
+  const { rowCount } = await store.db.query(
+    `WITH ended AS (
+       UPDATE sends s SET state = 'finished', ended_at = now() FROM send_campaigns n, campaigns c
+       WHERE s.entity_id = $1 AND n.entity_id = $1 AND n.send_id = s.id AND c.entity_id = $1 AND c.id = n.campaign_id
+         AND c.test_of = $2 RETURNING s.id AS send_id, c.id AS campaign_id, c.app_id)
+     INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, device_id, user_id)
+     SELECT $1, campaign_id, app_id, send_id, 0, 'push', 'settled', 'PUSH_SENT', now(), $4, $3 FROM ended`,
+    [world.entity.id, campaign, user, device],
+  );
+  return rowCount === 1 ? true : null;
+}
+
 describe('millrace campaigns', () => {
   it('makes a draft of a file, counts and plans it, launches it for as many people as were said, and shows results', async () => {
     const app = await insertSampleApp(store.db, world.entity.id, 'com.example.commands');
@@ -132,6 +146,10 @@ describe('millrace campaigns', () => {
     const previewed = await millrace(['campaigns', 'preview', id, '--user', 'ada']);
     expect(previewed.out).toMatch(/^ios +\d+ of 4096 /m);
     expect((await millrace(['campaigns', 'tests', id])).out).toBe('It was not tested in the last 30 days.\n');
+    const tested = millrace(['campaigns', 'test', id, 'ada']);
+    await waitFor('the test to be asked for', () => finishTest(id, 'ada', 'phone'));
+    expect((await tested).out).toMatch(/^ada +phone +PUSH_SENT +the provider took the push$/m);
+    expect((await millrace(['campaigns', 'tests', id])).out).toMatch(/  finished  [^]*^ada +phone +PUSH_SENT /m);
     const asked = await millrace(['campaigns', 'launch', id]);
     expect([asked.status, asked.err]).toEqual([1, expect.stringContaining(`campaigns launch ${id} --expect 1`)]);
     expect((await millrace(['campaigns', 'launch', id, '--expect', '0'])).err).toContain('go to 1 people now');
@@ -229,6 +247,27 @@ describe('millrace funnels', () => {
   });
 });
 
+/** Expects what `usage` prints of an app that has sent two events of one person, one of which was a crash. */
+async function expectUsage(app: string, crash: string): Promise<void> {
+  const usage = async (...args: string[]) => (await millrace(['usage', ...args])).out;
+  expect(await usage('days', app)).toMatch(/^[\d-]{10} +2 +\d +1 +1 +0$[^]*\n1 people in these days\n$/m);
+  expect(await usage('kinds', app)).toMatch(/^1 +\d +2 +Came$/m);
+  expect(await usage('values', app, 'Opened')).toBe('no values\n');
+  expect(await usage('crash', crash)).toMatch(/^identifier +crs_\w+$[^]*^[\d-]{10} +1$/m);
+  expect(await usage('events', app, '--user', personId(401))).toMatch(/Application Crashed[^]*Opened/);
+  const [event] = (await json(['usage', 'events', app, '--name', 'Opened'])) as { event_id: string }[];
+  expect(await usage('event', app, event!.event_id)).toMatch(/^name +Opened$/m);
+  expect(await json(['usage', 'sessions', app])).toMatchObject([{ user_id: personId(401) }]);
+  for (const list of ['devices', 'locations']) expect(await json(['usage', list, app])).toEqual([]);
+  await store.db.query(
+    `INSERT INTO locations (entity_id, app_id, happened_at, device_id, latitude, longitude)
+     SELECT entity_id, id, now(), 'phone', 48.85, -2.5 FROM apps WHERE entity_id = $1 AND name = $2`,
+    [world.entity.id, app],
+  );
+  expect(await usage('locations', app, '--device', 'phone')).toMatch(/^[\dT:-]+ +48\.85 +-2\.5 +phone$/m);
+  expect((await millrace(['usage', 'days', app, '--from', 'noon'])).err).toContain('--from takes a day in UTC');
+}
+
 describe('millrace apps and labels', () => {
   it('makes an app and its keys, and changes them', async () => {
     const app = ['--package', 'com.example.cli', '--type', 'iOS App'];
@@ -297,6 +336,7 @@ describe('millrace apps and labels', () => {
     expect((await millrace(['labels', 'remove', 'shop', '--yes'])).status).toBe(0);
     expect((await millrace(['apps', 'certificates', 'Shop app'])).out).toMatch(/^identifier/);
     const [crash] = (await json(['apps', 'crashes', 'list', 'Shop app'])) as { identifier: string }[];
+    await expectUsage('Shop app', crash!.identifier);
     expect((await millrace(['apps', 'crashes', 'remove', 'Shop app', crash!.identifier, '--yes'])).status).toBe(0);
     expect(
       (await millrace(['apps', 'events', 'remove', 'Shop app', String(events[0]!.identifier), '--yes'])).status,
@@ -304,6 +344,14 @@ describe('millrace apps and labels', () => {
     expect(await json(['apps', 'crashes', 'Shop app'])).toEqual([]);
     expect(await json(['apps', 'events', 'Shop app'])).toMatchObject([{ name: 'Application Crashed' }]);
     expect((await millrace(['apps', 'view', 'Shop ap'])).err).toMatch(/^Shop ap is no app: did you mean /);
+    expect((await millrace(['apps', 'groups', 'add', 'Shops', '--app', 'Shop app'])).out).toMatch(/ Shops +app_\w+$/m);
+    expect((await millrace(['apps', 'groups', 'remove', 'Shops', '--yes'])).status).toBe(0);
+    expect(await json(['apps', 'groups'])).toEqual([]);
+    const { identifier, secret } = (await json(['apps', 'token-keys', 'add', 'Shop app'])) as Record<string, string>;
+    rememberSecret(secret!);
+    expect((await millrace(['apps', 'token-keys', 'Shop app'])).out).toContain(secret);
+    expect((await millrace(['apps', 'token-keys', 'remove', 'Shop app', identifier!, '--yes'])).status).toBe(0);
+    expect(await json(['apps', 'token-keys', 'Shop app'])).toEqual([]);
   });
 
   it('sets the data wallet of an app from a file, as it prints it', async () => {
