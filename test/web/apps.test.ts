@@ -98,8 +98,27 @@ describe.skipIf(browser.open === null)('apps in a browser', () => {
     await page.getByText('No key: the server refuses all its calls.').waitFor();
     await page.getByRole('tab', { name: 'Push' }).click();
     await page.getByText('No certificate yet').waitFor();
+    await page.getByText(`millrace push outcomes ${app.app.identifier}`).waitFor();
     await expect.poll(() => page.getByRole('status', { name: 'Loading' }).count()).toBe(0);
+    // The bar at the top stays, and covers what is scrolled below it.
+    await page.evaluate('scrollTo(0, 0)');
     expect([await isTooWide(page), await violationsOf(page)]).toEqual([false, []]);
+    await page.getByRole('tab', { name: 'User tokens' }).click();
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByText('The page forgets them when you leave').waitFor();
+    await page.evaluate('scrollTo(0, 0)');
+    expect([await isTooWide(page), await violationsOf(page)]).toEqual([false, []]);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('button', { name: 'Delete it' }).click();
+    await page.getByText('is deleted.').waitFor();
+    await page.getByRole('button', { name: 'Show the keys' }).click();
+    await page.getByText('The page forgets them when you leave').waitFor();
+    const { rows } = await store.db.query<{ action: string }>(
+      `SELECT action FROM audit_log WHERE entity_id = $1
+         AND (subject_kind = 'user_token_key' OR subject = $2 AND details ->> 'what' LIKE '%token%') ORDER BY id`,
+      [world.entity.id, app.app.identifier],
+    );
+    expect(rows.map(({ action }) => action)).toEqual(['create', 'delete', 'read']);
     expect(tab.faults).toEqual([]);
   });
 
@@ -117,6 +136,15 @@ describe.skipIf(browser.open === null)('apps in a browser', () => {
     await expect.poll(() => page.getByLabel('Messages per second').inputValue()).toBe('7');
     expect(await violationsOf(page)).toEqual([]);
     await page.getByLabel('Seconds without an event').fill('300');
+    await page.getByRole('button', { name: 'New group' }).click();
+    await page.getByLabel('Name of the group').fill('Shops');
+    await page.getByRole('button', { name: 'Make the group' }).click();
+    await page.getByRole('checkbox', { name: /^Shops/, checked: true }).waitFor();
+    await page.getByLabel('Icon, thumb', { exact: true }).fill('https://example.com/icon.png');
+    await page.getByRole('button', { name: 'Another version' }).click();
+    await page.getByLabel('Version 1').fill('2.1.0');
+    await page.getByLabel('State 1').fill('live');
+    await page.getByLabel('Since 1 (UTC)').fill('2026-11-05T10:00:00');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('tab', { name: 'Names of events' }).click();
     await page.getByRole('button', { name: 'Name it' }).click();
@@ -127,8 +155,21 @@ describe.skipIf(browser.open === null)('apps in a browser', () => {
     const row = page.locator('tr', { hasText: 'Order completed' });
     await row.getByText('key event').waitFor();
     expect(await row.innerText()).toContain('money');
-    const { rows } = await store.db.query('SELECT session_timeout, send_rate FROM apps WHERE id = $1', [app.app.id]);
-    expect([rows, await violationsOf(page), tab.faults]).toEqual([[{ session_timeout: 300, send_rate: 7 }], [], []]);
+    const { rows } = await store.db.query(
+      `SELECT session_timeout, send_rate, icon ->> 'thumb' AS thumb, statuses, localizations,
+         (SELECT count(*)::integer FROM app_group_members m WHERE m.entity_id = apps.entity_id AND m.app_id = apps.id) AS groups
+       FROM apps WHERE id = $1`,
+      [app.app.id],
+    );
+    const saved = {
+      session_timeout: 300,
+      send_rate: 7,
+      thumb: 'https://example.com/icon.png',
+      statuses: [{ cdate: Date.parse('2026-11-05T10:00Z') / 1_000, state: 'live', version_number: '2.1.0' }],
+      localizations: [],
+      groups: 1,
+    };
+    expect([rows, await violationsOf(page), tab.faults]).toEqual([[saved], [], []]);
   });
 
   test('tell their users about their data: texts by language, elements, and what is not translated', async () => {

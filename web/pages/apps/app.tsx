@@ -1,7 +1,7 @@
 /** One app: what came from its SDK today and in 31 days, its live calls, keys, refused calls, events and settings. */
 import { Link, useParams } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import type { CallCounts, ViewedApp } from '../../../api/client.ts';
+import { type ReactNode, useEffect, useState } from 'react';
+import type { CallCounts, OperationName, ViewedApp } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { Balance } from '../../parts/balance.tsx';
 import { StackedBars } from '../../parts/bars.tsx';
@@ -9,7 +9,7 @@ import { Chip, Head } from '../../parts/head.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
-import { Tabs } from '../../parts/tabs.tsx';
+import { type Tab, Tabs } from '../../parts/tabs.tsx';
 import { countText, Id, When } from '../../parts/values.tsx';
 import { type ResultOf, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
@@ -21,6 +21,7 @@ import { EventNames } from './event-names.tsx';
 import { LiveCalls } from './live-calls.tsx';
 import { Providers } from './providers.tsx';
 import { RefusedCalls } from './refused-calls.tsx';
+import { TokenKeys } from './token-keys.tsx';
 
 const DAYS = 31;
 /** While live calls come in, they are counted again this often. */
@@ -65,15 +66,76 @@ function Known({ app }: { app: ViewedApp }) {
             title: 'Calls and keys',
             content: () => <Calls app={app} counts={counted.data} onNews={setNewest} />,
           },
-          { value: 'refused', title: 'Refused', content: () => <RefusedCalls app={app} /> },
+          withCommand(app, 'refused', 'Refused', () => <RefusedCalls app={app} />),
           ...(may('listEventDefinitions')
-            ? [{ value: 'names', title: 'Names of events', content: () => <EventNames app={app} /> }]
+            ? [withCommand(app, 'names', 'Names of events', () => <EventNames app={app} />)]
             : []),
-          { value: 'push', title: 'Push', content: () => <Push app={app} /> },
+          withCommand(app, 'push', 'Push', () => <Push app={app} />),
+          ...(may('listUserTokenKeys')
+            ? [withCommand(app, 'tokens', 'User tokens', () => <TokenKeys app={app} />)]
+            : []),
         ]}
       />
     </>
   );
+}
+
+type Command = { operation: OperationName; lines: (app: string) => readonly string[]; manual: string };
+
+/** Commands of the tabs below each other; that of the first stands beside its list. */
+const COMMANDS = {
+  refused: {
+    operation: 'listRefusedCalls',
+    lines: (app) => [`millrace apps refused ${app}`],
+    manual: 'tracking',
+  },
+  names: {
+    operation: 'listEventDefinitions',
+    lines: (app) => [
+      `millrace apps events list ${app}`,
+      `millrace apps events name ${app} <event> --name 'Order completed' --goal`,
+    ],
+    manual: 'labels',
+  },
+  push: {
+    operation: 'viewPushOutcomes',
+    lines: (app) => [
+      `millrace push outcomes ${app}`,
+      `millrace push check ${app}`,
+      `millrace apps certificates list ${app}`,
+    ],
+    manual: 'push-providers',
+  },
+  tokens: {
+    operation: 'listUserTokenKeys',
+    lines: (app) => [`millrace apps token-keys list ${app}`, `millrace apps token-keys add ${app}`],
+    manual: 'user-tokens',
+  },
+} satisfies Record<string, Command>;
+
+/** Returns a tab whose content ends with its command. */
+function withCommand(
+  { identifier }: ViewedApp,
+  value: keyof typeof COMMANDS,
+  title: string,
+  content: () => ReactNode,
+): Tab {
+  const { operation, lines, manual } = COMMANDS[value];
+  return {
+    value,
+    title,
+    content: () => (
+      <div className="stack">
+        {content()}
+        <AsCommand
+          operation={operation}
+          params={{ app_identifier: identifier }}
+          cli={lines(identifier)}
+          manual={manual}
+        />
+      </div>
+    ),
+  };
 }
 
 function Push({ app }: { app: ViewedApp }) {
@@ -86,7 +148,7 @@ function Push({ app }: { app: ViewedApp }) {
 }
 
 /** Pages of what its devices did, as far as this build has them. */
-const LOOKS = ['events', 'sessions', 'devices', 'crashes'] as const;
+const LOOKS = ['events', 'sessions', 'devices', 'locations', 'crashes'] as const;
 
 function AppHead({ app, isSending }: { app: ViewedApp; isSending: boolean }) {
   const { identifier, name, platform, is_qa: isQa, package_name: packageName, downloads, mau } = app;

@@ -1,6 +1,6 @@
 /** The settings of an app. A save names the revision that it was made from: a newer one is never overwritten. */
 import { useNavigate, useParams } from '@tanstack/react-router';
-import type { FormEvent } from 'react';
+import { type FormEvent, useState } from 'react';
 import type { BodyOf, ViewedApp } from '../../../api/client.ts';
 import { PRIVACY_SETTINGS } from '../../../domain/apps/privacy-settings.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
@@ -12,6 +12,7 @@ import { Refused } from '../../parts/refusal.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { useAction, useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
+import { Groups, Icons, InStore, Names, NewGroup, storeSettingsOf, Versions } from './store-panels.tsx';
 
 type Change = BodyOf<'updateApp'>;
 
@@ -45,32 +46,42 @@ function Form({ app, readAgain }: { app: ViewedApp; readAgain: () => void }) {
     const body = { ...changedOf(app, event.currentTarget), app_type: app.platform, revision: app.revision };
     update.mutate({ params, body: body as Change });
   };
+  const [isAdding, setAdding] = useState(false);
+  const [made, setMade] = useState<readonly string[]>([]);
   return (
-    <form className="stack" onSubmit={send}>
-      <Identity app={app} />
-      <Messages app={app} />
-      <Privacy app={app} />
-      {update.error && <Refused refusal={update.error} />}
-      {update.error?.http === 409 && (
+    <>
+      <form className="stack" onSubmit={send}>
+        <Identity app={app} />
+        <Messages app={app} />
+        <Privacy app={app} />
+        <Groups app={app} made={made} onAdd={() => setAdding(true)} />
+        <InStore app={app} />
+        <Icons app={app} />
+        <Names app={app} />
+        <Versions app={app} />
+        {update.error && <Refused refusal={update.error} />}
+        {update.error?.http === 409 && (
+          <div>
+            <button type="button" className="btn" onClick={readAgain}>
+              Show the newer settings
+            </button>
+          </div>
+        )}
         <div>
-          <button type="button" className="btn" onClick={readAgain}>
-            Show the newer settings
+          <button type="submit" className="btn main" disabled={update.isPending}>
+            Save
           </button>
         </div>
-      )}
-      <div>
-        <button type="submit" className="btn main" disabled={update.isPending}>
-          Save
-        </button>
-      </div>
-      <AsCommand
-        operation="updateApp"
-        params={params}
-        body={{ app_type: app.platform, session_timeout: 300, revision: app.revision }}
-        cli={[`millrace apps update ${app.identifier} --settings settings.json`]}
-        manual="apps"
-      />
-    </form>
+        <AsCommand
+          operation="updateApp"
+          params={params}
+          body={{ app_type: app.platform, session_timeout: 300, revision: app.revision }}
+          cli={[`millrace apps update ${app.identifier} --settings settings.json`]}
+          manual="apps"
+        />
+      </form>
+      {isAdding && <NewGroup onMade={(group) => setMade([...made, group])} onClose={() => setAdding(false)} />}
+    </>
   );
 }
 
@@ -234,6 +245,7 @@ function changedOf(app: ViewedApp, form: HTMLFormElement): Partial<Change> {
   const isOn = (name: string): boolean => textOf(form, name) !== '';
   const limit = { message_limit: numberOrNull(text('message_limit')), period: numberOrNull(text('period')) };
   const quiet = { start: text('quiet_start'), end: text('quiet_end'), timezone: orNull(text('quiet_timezone')) };
+  const before = app.quiet_hours;
   const mayPrivacy = form.querySelector('fieldset:disabled') === null;
   const given: Record<string, [now: unknown, before: unknown]> = {
     name: [text('name'), app.name],
@@ -244,12 +256,16 @@ function changedOf(app: ViewedApp, form: HTMLFormElement): Partial<Change> {
     ...(app.platform === 'Web App' ? { domains: [linesOf(text('domains')), app.domains] } : {}),
     send_rate: [numberOrNull(text('send_rate')), app.send_rate],
     rate_limit: [limit, app.rate_limit],
-    quiet_hours: [quiet.start === '' && quiet.end === '' ? null : quiet, app.quiet_hours],
+    quiet_hours: [
+      quiet.start === '' && quiet.end === '' ? null : quiet,
+      before && { start: before.start, end: before.end, timezone: before.timezone },
+    ],
     inbox_days_to_live: [numberOrNull(text('inbox_days_to_live')), app.inbox_days_to_live],
     gdpr_emails: [linesOf(text('gdpr_emails')), app.gdpr_emails],
     gdpr_approval: [isOn('gdpr_approval'), app.gdpr_approval],
     verified_users: [isOn('verified_users'), app.verified_users],
     outcomes_connection: [orNull(text('outcomes_connection')), app.outcomes_connection],
+    ...storeSettingsOf(app, form),
   };
   return Object.fromEntries(
     Object.entries(given)
