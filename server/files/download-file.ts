@@ -13,35 +13,40 @@ import { type Route, route } from '../http/route.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
 import { stageOf } from '../jobs/show-stage.ts';
 
-const download = route(downloadFile, async ({ params, query: { token = '' }, address }, { db, files, secrets }) => {
-  const { file_identifier: identifier } = params;
-  // Checked before any look-up: it costs one hash.
-  if (!isFileToken(secrets, identifier, token)) return refuseLink();
-  const job = await findKeptJob(db, identifier);
-  if (!job.file) return showState(db, job);
-  const bytes = await openFile(files, job.file.key);
-  if (!bytes) {
-    const now = await findKeptJob(db, identifier);
-    // An erasure has restarted the file, or it is lost.
-    return now.file?.key === job.file.key ? refuseLink() : showState(db, now);
-  }
-  try {
-    await write(db, (tx) =>
-      insertAuditEntry(tx, job.entityId, {
-        actorKind: 'system',
-        address,
-        action: 'read',
-        subjectKind: 'file',
-        subject: identifier,
-        details: { what: job.kind },
-      }),
-    );
-  } catch (error) {
-    bytes.destroy();
-    throw error;
-  }
-  return new Reply(bytes, 200, headersOf(job, job.file.bytes));
-});
+const download = route(
+  downloadFile,
+  async ({ params, query: { token = '' }, address, isHead }, { db, files, secrets }) => {
+    const { file_identifier: identifier } = params;
+    // Checked before any look-up: it costs one hash.
+    if (!isFileToken(secrets, identifier, token)) return refuseLink();
+    const job = await findKeptJob(db, identifier);
+    if (!job.file) return showState(db, job);
+    const bytes = await openFile(files, job.file.key);
+    if (!bytes) {
+      const now = await findKeptJob(db, identifier);
+      // An erasure has restarted the file, or it is lost.
+      return now.file?.key === job.file.key ? refuseLink() : showState(db, now);
+    }
+    const reply = new Reply(bytes, 200, headersOf(job, job.file.bytes));
+    if (isHead) return reply;
+    try {
+      await write(db, (tx) =>
+        insertAuditEntry(tx, job.entityId, {
+          actorKind: 'system',
+          address,
+          action: 'read',
+          subjectKind: 'file',
+          subject: identifier,
+          details: { what: job.kind },
+        }),
+      );
+    } catch (error) {
+      bytes.destroy();
+      throw error;
+    }
+    return reply;
+  },
+);
 
 async function findKeptJob(db: Queryable, identifier: string): Promise<FileJob> {
   const job = await findFileJobOfLink(db, identifier);

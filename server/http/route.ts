@@ -19,6 +19,8 @@ export type Circumstances = {
   userToken: string | undefined;
   /** Says that a script of this origin sent it, as far as a browser vouches. */
   isOfConsole: boolean;
+  /** The caller gets no body. */
+  isHead: boolean;
   requestId: string;
   log: FastifyBaseLogger;
   /** Call it once the credentials of a large file hold: it may then take its time. */

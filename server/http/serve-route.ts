@@ -152,6 +152,7 @@ function circumstancesOf(request: FastifyRequest, reply: FastifyReply): Circumst
     trackingTarget,
     userToken,
     isOfConsole: isOfConsole(request.method, headers),
+    isHead: request.method === 'HEAD',
     requestId,
     log,
     verified: () => request.verified(),

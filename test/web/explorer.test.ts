@@ -1,5 +1,6 @@
 /** The explorer: what happened by day and kind, lists behind a press, people only in the fragment, and a crash. */
 import { beforeAll, describe, expect, test } from 'vitest';
+import { asBytes } from '../../store/core/files.ts';
 import { insertEventDefinitions } from '../../store/tracking/event-definitions.ts';
 import { insertSampleApp } from '../harness/apps/apps.ts';
 import {
@@ -56,6 +57,11 @@ beforeAll(async () => {
      VALUES ($1, $2, $4, $3, '2026-11-05', '2026-11-05', '2.1.0')`,
     [entity.id, app.id, ANNE, PHONE],
   );
+  await store.db.query(
+    `INSERT INTO locations (entity_id, app_id, happened_at, device_id, user_id, latitude, longitude)
+     SELECT $1, $2, '2026-11-05T10:02Z', $4, $3, latitude, -2.5 FROM unnest('{48.85,52.5}'::float[]) AS given (latitude)`,
+    [entity.id, app.id, ANNE, PHONE],
+  );
   const served = await testServer(store, { console: await builtConsole() });
   browser.at(await served.app.listen({ port: 0, host: '127.0.0.1' }));
 });
@@ -65,6 +71,15 @@ async function opened(path: string, more: Parameters<typeof makePerson>[2] = {})
   const tab = await browser.open!();
   await logIn(tab, email, `/console/apps/${app.identifier}${path}`);
   return tab;
+}
+
+/** Finishes the file that is being made, as a worker does. */
+async function finishFile(): Promise<void> {
+  await store.files.put('files/explored.csv', asBytes('session_id\n'));
+  await store.db.query(
+    `UPDATE file_jobs SET state = 'finished', ended_at = now(), file_key = 'files/explored.csv', file_bytes = 11 WHERE entity_id = $1`,
+    [world.entity.id],
+  );
 }
 
 let seen = 0;
@@ -130,12 +145,25 @@ describe.skipIf(browser.open === null)('the explorer', () => {
     await page.getByRole('cell', { name: '2.1.0' }).waitFor();
     expect(await newLooks()).toEqual(['read customer sessions', 'read customer sessions']);
     await page.getByRole('button', { name: 'As a file' }).click();
-    await page.getByRole('link', { name: 'Open the file' }).waitFor();
+    await page.getByText('The file is being made').waitFor();
+    await expectSound(tab);
+    await finishFile();
+    await page.getByRole('link', { name: 'Download the file' }).waitFor();
+    // Looking whether it is built is no download.
     expect(await newLooks()).toEqual(['export customer sessions', 'export customer sessions']);
     await expectSound(tab);
     await page.getByRole('link', { name: 'Devices', exact: true }).click();
     await page.getByRole('button', { name: 'Show these devices' }).click();
     await page.getByRole('cell', { name: PHONE }).waitFor();
+    await expectSound(tab);
+    await page.getByRole('link', { name: 'Locations', exact: true }).click();
+    await page.getByRole('button', { name: 'Show these locations' }).click();
+    const locations = page.getByRole('table', { name: 'Locations of the app' }).getByRole('row');
+    await expect.poll(() => locations.count()).toBe(1 + 2);
+    await page.getByLabel('Latitude', { exact: true }).fill('48.85');
+    await page.getByLabel('Latitude', { exact: true }).press('Enter');
+    await expect.poll(() => locations.count()).toBe(1 + 1);
+    expect(await locations.nth(1).textContent()).toContain('48.85-2.5');
     await expectSound(tab);
   });
 

@@ -10,7 +10,7 @@ import {
 } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { isLook } from '../../api/core/called-operation.ts';
-import { api, BACKGROUND, type Client, type OperationName, operationOf, type Refusal } from './api.ts';
+import { api, BACKGROUND, type Client, fileAddress, type OperationName, operationOf, type Refusal } from './api.ts';
 import { queries, useSession } from './session.tsx';
 
 type Calls = Pick<Client, OperationName>;
@@ -82,6 +82,26 @@ function isLookOf(name: OperationName, input: unknown): boolean {
 function pollMs(sinceMs: number): number {
   if (sinceMs < 60_000) return 1_000;
   return sinceMs < 10 * 60_000 ? 2_000 : 5_000;
+}
+
+/** Reads whether Millrace has built the file of a link, until it has. HEAD fetches no file, and writes no entry. */
+export function useBuiltFile(link: string): { address: string; result: UseQueryResult<boolean, Refusal> } {
+  const { pathname, searchParams } = new URL(link);
+  const params = { file_identifier: pathname.split('/').at(-1)! };
+  const query = { token: searchParams.get('token') ?? '' };
+  const address = fileAddress('downloadFile', params, query);
+  const since = useRef(Date.now());
+  const result = useQuery<boolean, Refusal>({
+    queryKey: ['file', address],
+    queryFn: async ({ signal }) => {
+      const reply = await fetch(address, { ...BACKGROUND, method: 'HEAD', credentials: 'omit', signal });
+      // A refusal says why in its body alone.
+      if (!reply.ok) await api.stream.downloadFile({ params, query }, { ...BACKGROUND, signal });
+      return reply.status !== 202;
+    },
+    refetchInterval: ({ state: { data } }) => (data === false ? pollMs(Date.now() - since.current) : false),
+  });
+  return { address, result };
 }
 
 /** The last part of a list's key in the cache. */

@@ -1,25 +1,12 @@
 import { ActionButton } from '../../parts/button.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { type InputOf, useAction } from '../../session/calls.ts';
+import { FileLink } from '../files/file-link.tsx';
 
-/** Asks for the list as a file, and shows the address of it: Millrace builds it in the background. */
+/** Asks for the list as a file. */
 export function CampaignsFile({ query }: { query: Partial<InputOf<'exportCampaignsAs'>['query']> }) {
   const ask = useAction('exportCampaignsAs');
-  if (ask.data !== undefined) {
-    return typeof ask.data === 'string' ? (
-      <span className="small second">{ask.data}</span>
-    ) : (
-      <a
-        className="btn"
-        href={ask.data.callback}
-        target="_blank"
-        rel="noreferrer"
-        title="The link works for 7 days. Open it again if Millrace is still building the file."
-      >
-        Fetch the CSV file
-      </a>
-    );
-  }
+  if (ask.data !== undefined) return <FileLink answer={ask.data} />;
   return (
     <>
       <ActionButton

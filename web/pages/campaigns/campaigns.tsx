@@ -59,7 +59,7 @@ export function Campaigns() {
         facts={<span>Pushes and messages in the app: who got them, and who did not.</span>}
         actions={
           <>
-            <CampaignsFile query={query} />
+            <CampaignsFile key={JSON.stringify(query)} query={query} />
             <Link className="btn main" to="/campaigns/new">
               <Icon name="plus" />
               New campaign

@@ -23,6 +23,13 @@ export const explorerPages = [
     load: () => import('./usage-list.tsx').then(({ DevicesPage }) => DevicesPage),
   }),
   page({
+    path: '/apps/$id/locations',
+    title: 'Locations',
+    question: 'Where was the app used?',
+    needs: ['listLocations'],
+    load: () => import('./usage-list.tsx').then(({ LocationsPage }) => LocationsPage),
+  }),
+  page({
     path: '/apps/$id/crashes',
     title: 'Crashes',
     question: 'What breaks?',

@@ -9,7 +9,7 @@ import type { Refusal } from '../../session/api.ts';
 import { useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 
-const PAGES = ['events', 'sessions', 'devices', 'crashes'] as const;
+const PAGES = ['events', 'sessions', 'devices', 'locations', 'crashes'] as const;
 const [DEFAULT_DAYS, SHORT_DAYS, MAX_DAYS] = [7, 7, 731];
 const SPANS = [7, 30, 90] as const;
 

@@ -1,4 +1,4 @@
-/** Lists of events, sessions and devices: columns, details that open in the row, filters, and the same as a file. */
+/** Lists of events, sessions, devices and locations: columns, details in the row, filters, and the same as a file. */
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import type { FormEvent, ReactNode } from 'react';
 import { stringify } from '../../../api/client.ts';
@@ -16,29 +16,33 @@ import { type Column, DataTable } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
 import { Count, When } from '../../parts/values.tsx';
 import { useAction, useList } from '../../session/calls.ts';
+import { FileLink } from '../files/file-link.tsx';
 import { ExplorerHead, Shorter, useApp, useDays } from './scope.tsx';
 
-type Name = 'events' | 'sessions' | 'devices';
+type Name = 'events' | 'sessions' | 'devices' | 'locations';
 type Row = Readonly<Record<string, unknown>>;
 
 const PAGE = 100;
-const IDS = { events: 'event_id', sessions: 'session_id', devices: 'device_id' } as const;
+const IDS = { events: 'event_id', sessions: 'session_id', devices: 'device_id', locations: 'location_id' } as const;
 const CHOSEN: Record<Name, readonly string[]> = {
   events: ['date_utc', 'name', 'user_id', 'device_id', 'detail'],
   sessions: ['start_date_utc', 'duration', 'user_id', 'device_id', 'app_version', 'os_version', 'device_model'],
   devices: ['device_id', 'current_user_id', 'app_version', 'os_version', 'device_model', 'last_opened_app_at'],
+  locations: ['date_utc', 'latitude', 'longitude', 'user_id', 'device_id'],
 };
 /** Filters by words, which stand in the address. */
 const WORDS: Record<Name, Readonly<Record<string, string>>> = {
   events: { name: 'Event' },
   sessions: { version: 'App version', country: 'Country', lang: 'Language' },
   devices: {},
+  locations: { latitude: 'Latitude', longitude: 'Longitude' },
 };
 /** Filters that may name people: they stand in the fragment, which no server and no log gets. */
 const OF_PEOPLE: Record<Name, Readonly<Record<string, string>>> = {
   events: { user_ids: 'User ids', device_ids: 'Device ids', details: 'Values in the detail' },
   sessions: { user_ids: 'User ids', device_ids: 'Device ids' },
   devices: { user_ids: 'User ids', device_ids: 'Device ids' },
+  locations: { device_ids: 'Device ids' },
 };
 
 type Asked = {
@@ -68,13 +72,21 @@ const word = (text: string | undefined) => (text === undefined || text === '' ? 
 
 /** Returns the filters of a list, without its page and order: a file takes the same. */
 function useListQuery(list: Name) {
-  const [{ name, version, country, lang }] = useFilters();
+  const [{ name, version, country, lang, latitude, longitude }] = useFilters();
   const { from, until } = useDays();
   const { fields, isGrouped, people } = useAsked(list);
   const [users, devices] = [listed(people['user_ids']), listed(people['device_ids'])];
   const days = { since_date: from, until_date: `${until}T23:59:59.999Z` };
   const chosen = { fields: [...fields] };
   if (list === 'devices') return { ...chosen, current_user_ids: users, device_ids: devices };
+  if (list === 'locations')
+    return {
+      ...chosen,
+      ...days,
+      device_ids: devices,
+      latitude: latitude || undefined,
+      longitude: longitude || undefined,
+    };
   if (list === 'sessions')
     return {
       ...chosen,
@@ -96,25 +108,34 @@ function useListQuery(list: Name) {
   };
 }
 
-const TITLES: Record<Name, string> = { events: 'Events', sessions: 'Sessions', devices: 'Devices' };
+const TITLES: Record<Name, string> = {
+  events: 'Events',
+  sessions: 'Sessions',
+  devices: 'Devices',
+  locations: 'Locations',
+};
 
 export const SessionsPage = () => <ListPage list="sessions" />;
 export const DevicesPage = () => <ListPage list="devices" />;
+export const LocationsPage = () => <ListPage list="locations" />;
 
-function ListPage({ list }: { list: 'sessions' | 'devices' }) {
+const LISTED = { sessions: Sessions, devices: Devices, locations: Locations } as const;
+
+function ListPage({ list }: { list: keyof typeof LISTED }) {
+  const Listed = LISTED[list];
   const { id } = useApp();
   const { from } = useDays();
   return (
     <>
       <ExplorerHead title={TITLES[list]} hasDays={list !== 'devices'} />
-      <UsagePanel list={list}>{() => (list === 'sessions' ? <Sessions /> : <Devices />)}</UsagePanel>
+      <UsagePanel list={list}>{() => <Listed />}</UsagePanel>
       <AsCommand
-        operation={list === 'sessions' ? 'listSessions' : 'listDevices'}
+        operation={OPERATIONS[list]}
         params={{ app_identifier: id }}
         cli={[
           list === 'devices'
             ? `millrace usage devices ${quoted(id)}`
-            : `millrace usage sessions ${quoted(id)} --since ${from}`,
+            : `millrace usage ${list} ${quoted(id)} --since ${from}`,
         ]}
         manual="reading"
       />
@@ -126,14 +147,20 @@ export function EventList() {
   return <UsagePanel list="events">{() => <Events />}</UsagePanel>;
 }
 
-const OPERATIONS = { events: 'listEvents', sessions: 'listSessions', devices: 'listDevices' } as const;
+const OPERATIONS = {
+  events: 'listEvents',
+  sessions: 'listSessions',
+  devices: 'listDevices',
+  locations: 'listLocations',
+} as const;
 
 function UsagePanel({ list, children }: { list: Name; children: () => ReactNode }) {
   const { people, persons } = useAsked(list);
+  const query = useListQuery(list);
   return (
     <Panel
       title={list === 'devices' ? 'Devices, by their ids' : `${TITLES[list]}, newest first`}
-      end={<AsFile list={list} />}
+      end={<AsFile key={JSON.stringify(query)} list={list} query={query} />}
     >
       <div className="body">
         <Filters list={list} />
@@ -179,6 +206,13 @@ function Devices() {
   const query = { ...useListQuery('devices'), per_page: PAGE };
   const read = useList('listDevices', { params: { app_identifier: id }, query });
   return <Rows list="devices" rows={read.data?.pages.flatMap(({ items }) => items as Row[]) ?? []} more={read} />;
+}
+
+function Locations() {
+  const { id } = useApp();
+  const query = { ...useListQuery('locations'), per_page: PAGE, order: 'desc' as const };
+  const read = useList('listLocations', { params: { app_identifier: id }, query });
+  return <Rows list="locations" rows={read.data?.pages.flatMap(({ items }) => items as Row[]) ?? []} more={read} />;
 }
 
 const titleOf = (field: string) => field.replaceAll('_', ' ');
@@ -325,24 +359,19 @@ function PeopleFilters({ list }: { list: Name }) {
   );
 }
 
-const FILES = { events: 'exportEventsAs', sessions: 'exportSessionsAs', devices: 'exportDevicesAs' } as const;
+const FILES = {
+  events: 'exportEventsAs',
+  sessions: 'exportSessionsAs',
+  devices: 'exportDevicesAs',
+  locations: 'exportLocationsAs',
+} as const;
 
 /** Makes a file of all entries of the list, with the same filters and columns. */
-function AsFile({ list }: { list: Name }) {
+function AsFile({ list, query }: { list: Name; query: ReturnType<typeof useListQuery> }) {
   const { id } = useApp();
-  const query = useListQuery(list);
   const made = useAction(FILES[list]);
-  const link = typeof made.data === 'object' ? made.data.callback : undefined;
   if (made.error) return <Refused refusal={made.error} />;
-  if (link !== undefined)
-    return (
-      <span className="small">
-        <a href={link} target="_blank" rel="noreferrer">
-          Open the file
-        </a>{' '}
-        <span className="quiet">While it is built, the link says so.</span>
-      </span>
-    );
+  if (made.data !== undefined) return <FileLink answer={made.data} />;
   return (
     <ActionButton
       operation={FILES[list]}
