@@ -243,7 +243,8 @@ function Days({ outcomes }: { outcomes: PushOutcomes }) {
               { title: 'Outcome', cell: (row) => <OutcomeText row={row} /> },
               {
                 title: 'Code',
-                cell: ({ code }) => (code === null ? <span className="quiet">–</span> : <code>{code}</code>),
+                cell: ({ code }) =>
+                  code === null ? <span className="quiet">–</span> : <code className="id-cell">{code}</code>,
               },
               { title: 'Pushes', isNumber: true, cell: ({ pushes }) => <Count value={pushes} /> },
               { title: 'Last day', cell: ({ last }) => <span className="n">{last}</span> },

@@ -31,7 +31,7 @@ export function Decision({
         )}
       </span>
       <span className="small second">
-        {reason}
+        {code === 'REFUSED' && details !== null ? 'the provider refused it' : reason}
         {details !== null && `; ${details}`}
       </span>
     </div>

@@ -60,31 +60,33 @@ function Asked({ send }: { send: SendState }) {
   const known = CODES.filter((each) => (send.codes[each] ?? 0) > 0 || each === code);
   return (
     <>
-      <div className="body facts">
-        <SelectField
-          label="Code"
-          value={code ?? ''}
-          onChange={({ target }) => change({ code: target.value || undefined, outcome: undefined })}
-        >
-          <option value="">All codes</option>
-          {known.map((each) => (
-            <option key={each} value={each}>
-              {each} ({countText(send.codes[each] ?? 0)})
-            </option>
-          ))}
-        </SelectField>
-        <SelectField
-          label="Outcome"
-          value={outcome ?? ''}
-          onChange={({ target }) => change({ outcome: target.value || undefined, code: undefined })}
-        >
-          <option value="">All outcomes</option>
-          {SENT_OUTCOMES.map((each) => (
-            <option key={each} value={each}>
-              {OUTCOME_WORDS[each]}
-            </option>
-          ))}
-        </SelectField>
+      <div className="body">
+        <div className="controls">
+          <SelectField
+            label="Code"
+            value={code ?? ''}
+            onChange={({ target }) => change({ code: target.value || undefined, outcome: undefined })}
+          >
+            <option value="">All codes</option>
+            {known.map((each) => (
+              <option key={each} value={each}>
+                {each} ({countText(send.codes[each] ?? 0)})
+              </option>
+            ))}
+          </SelectField>
+          <SelectField
+            label="Outcome"
+            value={outcome ?? ''}
+            onChange={({ target }) => change({ outcome: target.value || undefined, code: undefined })}
+          >
+            <option value="">All outcomes</option>
+            {SENT_OUTCOMES.map((each) => (
+              <option key={each} value={each}>
+                {OUTCOME_WORDS[each]}
+              </option>
+            ))}
+          </SelectField>
+        </div>
       </div>
       <DataTable
         caption="Decisions, in the order of the request"
@@ -125,7 +127,7 @@ function Asked({ send }: { send: SendState }) {
 function Who({ decision: { erased, user, device_id: device } }: { decision: SentDecision }) {
   if (erased || user === null) return <span className="quiet">erased person</span>;
   return (
-    <span className="tight">
+    <span className="tight id-cell">
       <PersonLink kind="user_id" id={user} />
       {device !== null && <code className="small quiet wraps">{device}</code>}
     </span>
