@@ -28,6 +28,7 @@ export function DataTable<T>({
   keyOf,
   empty,
   more,
+  pageSize = 100,
 }: {
   /** Says what the rows are, for those who don't see the heading. */
   caption: string;
@@ -36,6 +37,8 @@ export function DataTable<T>({
   keyOf: (row: T) => string;
   empty: ReactNode;
   more?: More;
+  /** Number of rows that the next page adds. */
+  pageSize?: number;
 }) {
   if (more?.isPending) return <Skeleton rows={5} />;
   if (rows.length === 0 && !more?.error) return empty;
@@ -81,7 +84,7 @@ export function DataTable<T>({
           </table>
         </div>
       )}
-      {more && <NextPage more={more} />}
+      {more && <NextPage more={more}>Next {pageSize}</NextPage>}
     </>
   );
 }

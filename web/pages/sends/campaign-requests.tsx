@@ -21,37 +21,20 @@ export function CampaignRequests({ campaign }: { campaign: string }) {
   );
 }
 
+const PAGE = 20;
+
 function List({ campaign }: { campaign: string }) {
-  const read = useList('listCampaignSends', { params: { identifier: campaign }, query: { per_page: 20 } });
+  const read = useList('listCampaignSends', { params: { identifier: campaign }, query: { per_page: PAGE } });
   return (
     <DataTable
       caption="Requests, newest first"
       columns={[
-        {
-          title: 'Request',
-          cell: ({ requestId: id }) => (
-            <Link className="mono wraps" to={`/sends/${id}`}>
-              {id}
-            </Link>
-          ),
-        },
-        {
-          title: 'State',
-          cell: ({ state, received_at: at }) => (
-            <>
-              <SendStateChip state={state} />
-              <span className="block small">
-                <When at={at} />
-              </span>
-            </>
-          ),
-        },
+        { title: 'Request', cell: (send) => <Request send={send} /> },
         { title: 'Messages', isNumber: true, cell: ({ messages }) => <Count value={messages} /> },
         { title: 'Confirmed', isNumber: true, cell: ({ sent }) => <Count value={sent.confirmed} /> },
         { title: 'Taken', isNumber: true, cell: ({ sent }) => <Count value={sent.taken} /> },
         { title: 'Unknown', isNumber: true, cell: ({ sent }) => <Count value={sent.unknown} /> },
         { title: 'Refused', isNumber: true, cell: ({ sent }) => <Count value={sent.refused} /> },
-        { title: 'Others', cell: (send) => <Others send={send} /> },
       ]}
       rows={read.data?.pages.flatMap(({ items }) => items) ?? []}
       keyOf={({ requestId }) => requestId}
@@ -66,13 +49,30 @@ function List({ campaign }: { campaign: string }) {
         />
       }
       more={read}
+      pageSize={PAGE}
     />
   );
 }
 
-/** Names what did not leave, by code; devices count, not messages. */
-function Others({ send: { codes } }: { send: SendState }) {
+/** Shows a request, and what did not leave, by code; devices count, not messages. */
+function Request({ send: { requestId: id, state, received_at: at, codes } }: { send: SendState }) {
   const others = Object.entries(codes).filter(([code]) => isHeldBack(code));
-  if (others.length === 0) return <span className="quiet">–</span>;
-  return <span className="small">{others.map(([code, count]) => `${countText(count)} ${code}`).join(', ')}</span>;
+  return (
+    <span className="tight id-cell">
+      <Link className="mono wraps" to={`/sends/${id}`}>
+        {id}
+      </Link>
+      <span className="facts">
+        <SendStateChip state={state} />
+        <span className="small">
+          <When at={at} />
+        </span>
+      </span>
+      {others.length > 0 && (
+        <span className="small second wraps">
+          Others: {others.map(([code, count]) => `${countText(count)} ${code}`).join(', ')}
+        </span>
+      )}
+    </span>
+  );
 }
