@@ -9,8 +9,9 @@ import {
   type UseQueryResult,
 } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { UNREACHABLE } from '../../api/client.ts';
 import { isLook } from '../../api/core/called-operation.ts';
-import { api, BACKGROUND, type Client, fileAddress, type OperationName, operationOf, type Refusal } from './api.ts';
+import { api, BACKGROUND, type Client, fileAddress, type OperationName, operationOf, Refusal } from './api.ts';
 import { queries, useSession } from './session.tsx';
 
 type Calls = Pick<Client, OperationName>;
@@ -94,7 +95,10 @@ export function useBuiltFile(link: string): { address: string; result: UseQueryR
   const result = useQuery<boolean, Refusal>({
     queryKey: ['file', address],
     queryFn: async ({ signal }) => {
-      const reply = await fetch(address, { ...BACKGROUND, method: 'HEAD', credentials: 'omit', signal });
+      const asked = fetch(address, { ...BACKGROUND, method: 'HEAD', credentials: 'omit', signal });
+      const reply = await asked.catch((error: unknown) => {
+        throw signal.aborted ? error : new Refusal(503, UNREACHABLE, `${location.origin} does not answer`);
+      });
       // A refusal says why in its body alone.
       if (!reply.ok) await api.stream.downloadFile({ params, query }, { ...BACKGROUND, signal });
       return reply.status !== 202;
