@@ -112,10 +112,10 @@ describe.skipIf(browser.open === null)('apps in a browser', () => {
     await page.getByRole('button', { name: 'Delete it' }).click();
     await page.getByText('is deleted.').waitFor();
     await page.getByRole('button', { name: 'Show the keys' }).click();
-    await page.getByText('The page forgets them when you leave').waitFor();
+    await page.getByText('No other key.').waitFor();
     const { rows } = await store.db.query<{ action: string }>(
       `SELECT action FROM audit_log WHERE entity_id = $1
-         AND (subject_kind = 'user_token_key' OR subject = $2 AND details ->> 'what' LIKE '%token%') ORDER BY id`,
+         AND (subject_kind = 'user_token_key' OR subject = $2 AND details ->> 'user_token_keys' IS NOT NULL) ORDER BY id`,
       [world.entity.id, app.app.identifier],
     );
     expect(rows.map(({ action }) => action)).toEqual(['create', 'delete', 'read']);

@@ -48,9 +48,8 @@ function Known({ params, made }: { params: AppParams; made: readonly UserTokenKe
     <Shown result={read}>
       {({ user_token_keys: keys }) => {
         const others = keys.filter(({ identifier }) => made.every((each) => each.identifier !== identifier));
-        if (keys.length === 0 && made.length === 0)
-          return <Empty says="No key yet. Make one, and give it to your app's server." />;
-        return <KeyList keys={others} params={params} />;
+        if (others.length > 0) return <KeyList keys={others} params={params} />;
+        return <Empty says={made.length > 0 ? 'No other key.' : "No key yet. Make one for your app's server."} />;
       }}
     </Shown>
   );

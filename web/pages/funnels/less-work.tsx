@@ -14,7 +14,7 @@ export function LessWork({
 }: {
   refusal: Refusal | null;
   asked: Asked;
-  /** Whether the refused count was exact: a fast one reads one person in 16. */
+  /** Whether the refused count was exact: a fast one reads a sample of people. */
   isExact: boolean;
 }) {
   const [, change] = useFilters();
