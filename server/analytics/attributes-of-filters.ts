@@ -7,8 +7,9 @@ import {
   listNamedAttributes,
   listSensitiveSegments,
 } from '../../store/analytics/named-attributes.ts';
+import { deletePeopleOfSegments } from '../../store/analytics/segment-changes.ts';
 import { findNamedAttributes } from '../../store/attributes/profile-texts.ts';
-import type { Queryable } from '../../store/core/database.ts';
+import type { Queryable, Tx } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
 const MAX_WRITTEN = 100;
@@ -39,6 +40,29 @@ export async function attributesOfFilters(
 /** Lists segments whose people and counts would reveal values that the caller may not read. */
 export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
   return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);
+}
+
+/** Refuses a segment whose people would reveal values that the caller may not read. */
+export async function refuseHidden(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
+  if ((await listHiddenSegments(db, caller)).includes(segmentId))
+    refuse(403, 'forbidden', 'This needs the right sor_manage: the segment compares with a sensitive attribute');
+}
+
+/**
+ * Changes filters or attributes, and deletes the people and the history of segments that were sensitive before and are
+ * not any more: they tell of the earlier filters.
+ */
+export async function keepHidden<T>(tx: Tx, entityId: number, change: () => Promise<T>): Promise<T> {
+  const before = await listSensitiveSegments(tx, entityId);
+  const changed = await change();
+  if (before.length === 0) return changed;
+  const after = new Set(await listSensitiveSegments(tx, entityId));
+  await deletePeopleOfSegments(
+    tx,
+    entityId,
+    before.filter((id) => !after.has(id)),
+  );
+  return changed;
 }
 
 /** Refuses to change people of a segment in sensitive comparisons without the right: its counts would reveal values. */

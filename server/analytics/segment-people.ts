@@ -23,7 +23,7 @@ import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
-import { listHiddenSegments, refuseSensitiveUsers } from './attributes-of-filters.ts';
+import { refuseHidden, refuseSensitiveUsers } from './attributes-of-filters.ts';
 import { hashOf } from './looks.ts';
 import { refuseUnknownSegment } from './segments.ts';
 import { refuseComputing } from './usage-filters.ts';
@@ -87,8 +87,7 @@ const countDays = route(api.countSegmentDays, async ({ params: { identifier }, q
 /** Refuses an unknown segment, and one whose people would reveal values that the caller may not read. */
 async function requireShown(db: Queryable, caller: Caller, identifier: string): Promise<Segment> {
   const segment = (await findSegment(db, caller.entityId, identifier)) ?? refuseUnknownSegment();
-  if ((await listHiddenSegments(db, caller)).includes(segment.id))
-    refuse(403, 'forbidden', 'This needs the right sor_manage: the segment compares with a sensitive attribute');
+  await refuseHidden(db, caller, segment.id);
   return segment;
 }
 

@@ -32,7 +32,13 @@ import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
-import { attributesOfFilters, listHiddenSegments, refuseSensitiveUsers } from './attributes-of-filters.ts';
+import {
+  attributesOfFilters,
+  keepHidden,
+  listHiddenSegments,
+  refuseHidden,
+  refuseSensitiveUsers,
+} from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './usage-filters.ts';
@@ -150,7 +156,7 @@ const preview = route(
         took_ms: Math.round(performance.now() - begun),
       };
     };
-    return heavyReads.within(entityId, hungUp(), count, fast ? 'fast' : 'exact');
+    return heavyReads.within(who.caller, hungUp(), count, fast ? 'fast' : 'exact');
   },
 );
 
@@ -200,10 +206,13 @@ async function changeFilters(
   if (circle)
     refuseField('filters', `must not name the segment itself by way of others: ${[name, ...circle].join(' → ')}`);
   if (JSON.stringify(before) === JSON.stringify(filters)) return;
+  await refuseHidden(tx, caller, id);
   await refuseSensitiveUsers(tx, caller, id);
-  await updateSegmentFilters(tx, entityId, id, filters);
-  await setUses(tx, entityId, id, usedIds);
-  await wantRefresh(tx, entityId, id, { isChanged: true });
+  await keepHidden(tx, entityId, async () => {
+    await updateSegmentFilters(tx, entityId, id, filters);
+    await setUses(tx, entityId, id, usedIds);
+    await wantRefresh(tx, entityId, id, { isChanged: true });
+  });
 }
 
 async function resolveOrRefuse(db: Queryable, entityId: number, appId: number, filters: SegmentFilters) {

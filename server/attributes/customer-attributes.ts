@@ -11,6 +11,7 @@ import {
 } from '../../store/attributes/customer-attributes.ts';
 import { findSorById, lockSor, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
+import { keepHidden } from '../analytics/attributes-of-filters.ts';
 import { type ApiVersion, type Route, route } from '../http/route.ts';
 import { audit } from '../http/audit.ts';
 import { noResult } from '../http/reply.ts';
@@ -86,7 +87,7 @@ const removeAttribute = route(
   async ({ params: { ca_identifier }, version, ...who }, { db }) => {
     await write(db, async (tx) => {
       const { attribute } = await lockVisible(tx, who.caller.entityId, ca_identifier, version);
-      await deleteCustomerAttribute(tx, who.caller.entityId, attribute.id);
+      await keepHidden(tx, who.caller.entityId, () => deleteCustomerAttribute(tx, who.caller.entityId, attribute.id));
       await audit(tx, who, { action: 'delete', subjectKind: 'customer_attribute', subject: attribute.identifier });
     });
     return noResult();

@@ -99,21 +99,46 @@ export async function listAttributesOfUsers(
   );
 }
 
-/** Lists the segments whose filters use a sensitive attribute, also through segments that they name. */
+/** SQL for whether the filters in a column compare with one of the sensitive attributes. */
+const comparesWithSensitive = (filters: string): string => `EXISTS (
+  SELECT FROM attributes WHERE jsonb_path_exists(${filters}::jsonb,
+    '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)', named))`;
+
+/** SQL for whether the filters in a column name segments, or campaigns, by one of the `names` of a row of `sensitive`. */
+const namesSegment = (filters: string): string =>
+  `jsonb_path_exists(${filters}::jsonb, '$.** ? (@.filter_on == "segments" && @.segment_identifiers[*] == $names[*])', x.names)`;
+const namesCampaign = (filters: string): string => `jsonb_path_exists(${filters}::jsonb,
+  '$.** ? (@.filter_on == "campaigns" && (!(exists(@.campaign_identifiers[*])) || @.campaign_identifiers[*] == null
+    || @.campaign_identifiers[*] == $names[*]))', x.names)`;
+const NAMES_OF_SEGMENT = `jsonb_build_object('names', jsonb_build_array(s.identifier))`;
+const NAMES_OF_CAMPAIGN = `jsonb_build_object('names', jsonb_build_array(c.identifier, c.api_identifier))`;
+
+/** Lists the segments whose filters use a sensitive attribute, also through segments and campaigns that they name. */
 export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
   const { rows } = await db.query<Row<'systems_of_records', 'id'>>(
     `WITH RECURSIVE attributes AS MATERIALIZED (
        SELECT jsonb_build_object('sor', r.identifier, 'key', a.key) AS named
        FROM customer_attributes a JOIN systems_of_records r ON r.entity_id = a.entity_id AND r.id = a.sor_id
        WHERE a.entity_id = $1 AND a.is_sensitive AND a.deleted_at IS NULL),
+     -- The first condition leaves all filters unread where there is no such attribute.
+     filtered_segments AS MATERIALIZED (
+       SELECT id, identifier, filters FROM segments WHERE EXISTS (SELECT FROM attributes) AND entity_id = $1 AND filters IS NOT NULL),
+     filtered_campaigns AS MATERIALIZED (
+       SELECT id, identifier, api_identifier, filters FROM campaigns
+       WHERE EXISTS (SELECT FROM attributes) AND entity_id = $1 AND filters IS NOT NULL),
      sensitive AS (
-       SELECT s.id FROM segments s
-       -- The first condition leaves all filters unread where there is no such attribute.
-       WHERE EXISTS (SELECT FROM attributes) AND s.entity_id = $1 AND s.filters IS NOT NULL AND EXISTS (
-         SELECT FROM attributes WHERE jsonb_path_exists(s.filters::jsonb,
-           '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)', named))
-       UNION SELECT u.segment_id FROM sensitive JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = sensitive.id)
-     SELECT id FROM sensitive`,
+       SELECT * FROM (
+         SELECT true AS is_segment, s.id, ${NAMES_OF_SEGMENT} AS names FROM filtered_segments s WHERE ${comparesWithSensitive('s.filters')}
+         UNION ALL
+         SELECT false, c.id, ${NAMES_OF_CAMPAIGN} FROM filtered_campaigns c WHERE ${comparesWithSensitive('c.filters')}) direct
+       UNION
+       SELECT found.* FROM sensitive x CROSS JOIN LATERAL (
+         SELECT true, s.id, ${NAMES_OF_SEGMENT} FROM filtered_segments s
+         WHERE CASE WHEN x.is_segment THEN ${namesSegment('s.filters')} ELSE ${namesCampaign('s.filters')} END
+         UNION ALL
+         SELECT false, c.id, ${NAMES_OF_CAMPAIGN} FROM filtered_campaigns c
+         WHERE CASE WHEN x.is_segment THEN ${namesSegment('c.filters')} ELSE ${namesCampaign('c.filters')} END) found)
+     SELECT id FROM sensitive WHERE is_segment`,
     [entityId],
   );
   return rows.map(({ id }) => id);

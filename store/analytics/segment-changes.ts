@@ -57,6 +57,18 @@ export async function updatePeopleOfDay(
   );
 }
 
+/** Deletes the members of segments, and who joined and left; the next refresh begins anew. */
+export async function deletePeopleOfSegments(tx: Queryable, entityId: number, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  for (const table of ['segment_members', 'segment_changes', 'segment_days'])
+    await tx.query(`DELETE FROM ${table} WHERE entity_id = $1 AND segment_id = ANY ($2::integer[])`, [entityId, ids]);
+  await tx.query(
+    `UPDATE segments SET snapshot_at = NULL, generation = generation + 1, refresh_begun_at = NULL, refresh_wanted_at = now()
+     WHERE entity_id = $1 AND id = ANY ($2::integer[])`,
+    [entityId, ids],
+  );
+}
+
 export type SegmentDay = Row<'segment_days', 'people' | 'peopleJoined' | 'peopleLeft' | 'changesListed'> & {
   day: string;
 };

@@ -32,13 +32,17 @@ export async function matchPerson(
   });
 }
 
-/** Returns whether a segment has the person, by the id or by a device's user. Uses the key of segment_members. */
+/**
+ * Returns whether the segment's last snapshot has the person, by the id or by a device's user; without one its members
+ * are of earlier filters. Uses the key of segment_members.
+ */
 export async function hasMember(
   db: Queryable,
   entityId: number,
-  { id, appId }: { id: number; appId: number },
+  { id, appId, snapshotAt }: { id: number; appId: number; snapshotAt: Date | null },
   person: Person,
 ): Promise<boolean> {
+  if (snapshotAt === null) return false;
   const people = await listPeopleOf(db, entityId, appId, person.customerType, [person.customerId]);
   const { rowCount } = await db.query(
     'SELECT FROM segment_members WHERE entity_id = $1 AND segment_id = $2 AND person = ANY ($3::text[]) LIMIT 1',
