@@ -55,8 +55,8 @@ export class CpuShare {
 
   /** Returns a semaphore whose portions, once they have a place, also wait for their entity's share. */
   within(kind: PortionKind, take: Semaphore): Semaphore {
-    return async (entityId, onWait, signal) => {
-      const leave = await take(entityId, onWait, signal);
+    return async (entityId, onWait, signal, member) => {
+      const leave = await take(entityId, onWait, signal, member);
       try {
         const end = await this.take(entityId, kind, onWait, signal);
         return () => {

@@ -54,8 +54,8 @@ export const BOUNDS = {
   reports: { maxEach: 1, maxWaitingEach: 1, maxWaiting: 12 },
   deliveries: { maxEach: 4, maxWaitingEach: 4, maxWaiting: 16 },
   connectorCalls: { maxEach: 4, maxWaitingEach: 1, maxWaiting: 16 },
-  heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
-  fastReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
+  heavyReads: { maxEach: 1, maxWaitingOfMember: 6, maxWaitingEach: 20, maxWaiting: 100 },
+  fastReads: { maxEach: 1, maxWaitingOfMember: 6, maxWaitingEach: 20, maxWaiting: 100 },
   streamedLists: { maxEach: 4, maxWaitingEach: 100, maxWaiting: 500 },
 } as const satisfies Partial<Record<Limit, Bounds>>;
 

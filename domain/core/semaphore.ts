@@ -1,10 +1,18 @@
 /** Shares limited places and budgets out fairly between entities. */
 
-/** Takes a place; the result frees it. Throws an aborted signal's reason, or `TooManyWait` if the line is full. */
-export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
+/**
+ * Takes a place; the result frees it. Throws an aborted signal's reason, or `TooManyWait` if the line is full. `member`:
+ * one of the entity's, among whom its places are shared out, too.
+ */
+export type Semaphore = (
+  entityId: number,
+  onWait?: () => Promise<void>,
+  signal?: AbortSignal,
+  member?: number,
+) => Promise<() => void>;
 
-/** Maximum places of one entity, also while it is alone, and of waiting callers, each and together. */
-export type Bounds = { maxEach?: number; maxWaitingEach?: number; maxWaiting?: number };
+/** Maximum places of one entity, also while it is alone, and of waiting callers: of a member, an entity, and together. */
+export type Bounds = { maxEach?: number; maxWaitingOfMember?: number; maxWaitingEach?: number; maxWaiting?: number };
 
 export class TooManyWait extends Error {
   readonly waiting: number;
@@ -15,18 +23,19 @@ export class TooManyWait extends Error {
   }
 }
 
-type Waiting = { entityId: number; begin(): void; refuse(error: TooManyWait): void };
+type Waiting = { entityId: number; member?: number | undefined; begin(): void; refuse(error: TooManyWait): void };
 
 /**
  * Returns a semaphore. While n entities have or want places, none has more than ⌈atOnce / n⌉; the next goes to the
- * entity that has waited longest since one of its own began or ended, to its first caller. In a full line, the newest
- * caller of the entity that holds most gives way to an entity that holds fewer.
+ * entity that has waited longest since one of its own began or ended, there to the member who has waited longest since
+ * one of theirs began. In a full line, the newest caller of the entity, or member, that holds most gives way to one that
+ * holds fewer.
  */
 export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   const turns = new Turns(atOnce, bounds);
-  return async (entityId, onWait, signal) => {
+  return async (entityId, onWait, signal, member) => {
     signal?.throwIfAborted();
-    if (!turns.tryBegin(entityId)) await waitInLine(turns, entityId, onWait, signal);
+    if (!turns.tryBegin(entityId, member)) await waitInLine(turns, { entityId, member }, onWait, signal);
     let isOver = false;
     return () => {
       if (!isOver) turns.end(entityId);
@@ -35,8 +44,11 @@ export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   };
 }
 
-/** An entity's places, and the moment when the last of them began or ended, or when it began to wait. */
-type Share = { held: number; since: number };
+/**
+ * An entity's places, the moment when the last of them began or ended, or when it began to wait, and when each member's
+ * last place began.
+ */
+type Share = { held: number; since: number; begun: Map<number | undefined, number> };
 
 class Turns {
   readonly #atOnce: number;
@@ -49,14 +61,20 @@ class Turns {
 
   constructor(atOnce: number, bounds: Bounds) {
     this.#atOnce = atOnce;
-    this.#bounds = { maxEach: atOnce, maxWaitingEach: Infinity, maxWaiting: Infinity, ...bounds };
+    this.#bounds = {
+      maxEach: atOnce,
+      maxWaitingOfMember: Infinity,
+      maxWaitingEach: Infinity,
+      maxWaiting: Infinity,
+      ...bounds,
+    };
     this.#free = atOnce;
   }
 
-  tryBegin(entityId: number): boolean {
+  tryBegin(entityId: number, member?: number): boolean {
     this.#share(entityId);
     if (!this.#isWaiting(entityId) && this.#mayBegin(entityId)) {
-      this.#begin(entityId);
+      this.#begin({ entityId, member });
       return true;
     }
     return false;
@@ -64,7 +82,7 @@ class Turns {
 
   wait(waiting: Waiting): void {
     try {
-      this.#makePlace(waiting.entityId);
+      this.#makePlace(waiting);
     } catch (error) {
       this.#forget(waiting.entityId);
       throw error;
@@ -81,15 +99,30 @@ class Turns {
     return true;
   }
 
-  #makePlace(entityId: number): void {
-    const own = this.#waitingOf(entityId).length;
-    if (own >= this.#bounds.maxWaitingEach) throw new TooManyWait(own);
-    const all = this.#waiting.length;
-    if (all < this.#bounds.maxWaiting) return;
-    const most = [...this.#shares.keys()]
-      .map((id) => this.#waitingOf(id))
-      .reduce((one, other) => (other.length > one.length ? other : one));
-    if (most.length <= own + 1) throw new TooManyWait(all);
+  #makePlace({ entityId, member }: Waiting): void {
+    const own = this.#waitingOf(entityId);
+    const ofMember = own.filter((one) => one.member === member);
+    if (ofMember.length >= this.#bounds.maxWaitingOfMember) throw new TooManyWait(ofMember.length);
+    if (own.length >= this.#bounds.maxWaitingEach) {
+      const members = [...new Set(own.map((one) => one.member))];
+      this.#giveWay(
+        ofMember,
+        own.length,
+        members.map((each) => own.filter((one) => one.member === each)),
+      );
+    } else if (this.#waiting.length >= this.#bounds.maxWaiting) {
+      this.#giveWay(
+        own,
+        this.#waiting.length,
+        [...this.#shares.keys()].map((id) => this.#waitingOf(id)),
+      );
+    }
+  }
+
+  /** Refuses the newest of the largest group, or throws if it is hardly larger than the one's own. */
+  #giveWay(own: readonly Waiting[], all: number, groups: readonly Waiting[][]): void {
+    const most = groups.reduce((one, other) => (other.length > one.length ? other : one));
+    if (most.length <= own.length + 1) throw new TooManyWait(all);
     const newest = most.at(-1)!;
     this.#waiting = this.#waiting.filter((one) => one !== newest);
     newest.refuse(new TooManyWait(all));
@@ -107,7 +140,7 @@ class Turns {
   #beginNext(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       this.#waiting = this.#waiting.filter((one) => one !== next);
-      this.#begin(next.entityId);
+      this.#begin(next);
       next.begin();
     }
   }
@@ -116,7 +149,10 @@ class Turns {
     const longest = [...this.#shares]
       .filter(([entityId]) => this.#isWaiting(entityId) && this.#mayBegin(entityId))
       .toSorted(([, one], [, other]) => one.since - other.since)[0];
-    return longest && this.#waiting.find(({ entityId }) => entityId === longest[0]);
+    if (!longest) return undefined;
+    const [entityId, { begun }] = longest;
+    const begunOf = ({ member }: Waiting) => begun.get(member) ?? 0;
+    return this.#waitingOf(entityId).reduce((one, other) => (begunOf(other) < begunOf(one) ? other : one));
   }
 
   #mayBegin(entityId: number): boolean {
@@ -126,11 +162,12 @@ class Turns {
     );
   }
 
-  #begin(entityId: number): void {
+  #begin({ entityId, member }: Pick<Waiting, 'entityId' | 'member'>): void {
     this.#free -= 1;
     const share = this.#share(entityId);
     share.held += 1;
     share.since = this.#now += 1;
+    share.begun.set(member, share.since);
   }
 
   #isWaiting(entityId: number): boolean {
@@ -142,7 +179,7 @@ class Turns {
   }
 
   #share(entityId: number): Share {
-    const share = this.#shares.get(entityId) ?? { held: 0, since: (this.#now += 1) };
+    const share = this.#shares.get(entityId) ?? { held: 0, since: (this.#now += 1), begun: new Map() };
     this.#shares.set(entityId, share);
     return share;
   }
@@ -155,7 +192,7 @@ class Turns {
 /** Waits for a place; leaves the line, or frees the place, if `onWait` fails or the signal aborts. */
 async function waitInLine(
   turns: Turns,
-  entityId: number,
+  { entityId, member }: Pick<Waiting, 'entityId' | 'member'>,
   onWait?: () => Promise<void>,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -165,7 +202,7 @@ async function waitInLine(
     hasBegun = true;
     resolve();
   };
-  const waiting = { entityId, begin, refuse: reject };
+  const waiting = { entityId, member, begin, refuse: reject };
   const onAbort = () => {
     if (turns.leave(waiting)) reject(signal!.reason as Error);
   };

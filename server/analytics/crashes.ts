@@ -40,7 +40,7 @@ const viewCrash = route(api.viewCrash, async ({ params, query, hungUp, caller },
   const period = readDayPeriod(query) ?? lastDays(new Date(), DEFAULT_DAYS);
   const crash = await requireCrash(db, caller, params.crash_identifier);
   const record = (await findCrashRecord(db, entityId, crash)) ?? refuse(404, 'not_found', 'Crash not found');
-  const { days, lookedAt, devices, shares, sampleEventId } = await heavyReads.within(entityId, hungUp(), (signal) =>
+  const { days, lookedAt, devices, shares, sampleEventId } = await heavyReads.within(caller, hungUp(), (signal) =>
     summarizeCrash(db, entityId, crash, period, signal),
   );
   return {

@@ -14,11 +14,11 @@ import { type Route, route } from '../http/route.ts';
 
 const countEvents = route(
   api.countAppEvents,
-  async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
+  async ({ params, query, hungUp, caller, caller: { entityId } }, { db, heavyReads }) => {
     const app = await requireApp(db, entityId, params.app_identifier);
     const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
     const before = query.only_current ? null : periodBefore(period);
-    const { current, previous } = await heavyReads.within(entityId, hungUp(), async (signal) => ({
+    const { current, previous } = await heavyReads.within(caller, hungUp(), async (signal) => ({
       current: await countEventHits(db, entityId, app.id, period, signal),
       previous: before && (await countEventHits(db, entityId, app.id, before, signal)),
     }));
@@ -52,11 +52,11 @@ function showHits({ from, until }: DayPeriod, hits: EventHits | undefined): api.
 
 const countDays = route(
   api.countAppDays,
-  async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
+  async ({ params, query, hungUp, caller, caller: { entityId } }, { db, heavyReads }) => {
     const app = await requireApp(db, entityId, params.app_identifier);
     const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
     const { aliases = false, people: withPeople = true, only_current: onlyCurrent = false } = query;
-    return heavyReads.within(entityId, hungUp(), async (signal) => {
+    return heavyReads.within(caller, hungUp(), async (signal) => {
       const countIn = async (days: DayPeriod) =>
         showPeriod(await countAppDays(db, entityId, app.id, { ...days, aliases, withPeople }, signal), withPeople);
       return {
@@ -83,11 +83,11 @@ const DEFAULT_DAYS = 30;
 
 const listValues = route(
   api.listEventValues,
-  async ({ params, query, hungUp, caller: { entityId } }, { db, secrets, heavyReads }) => {
+  async ({ params, query, hungUp, caller, caller: { entityId } }, { db, secrets, heavyReads }) => {
     const app = await requireApp(db, entityId, params.app_identifier);
     const period = readDayPeriod(query) ?? lastDays(new Date(), DEFAULT_DAYS);
     const event = { logType: Number(query.log_type ?? 2), name: query.name };
-    const { events, isWhole, members } = await heavyReads.within(entityId, hungUp(), (signal) =>
+    const { events, isWhole, members } = await heavyReads.within(caller, hungUp(), (signal) =>
       listEventValues(db, entityId, app.id, event, period, signal),
     );
     const texts = [...new Set(members.flatMap(({ key, values }) => [key, ...values.map(({ value }) => value)]))];

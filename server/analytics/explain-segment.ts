@@ -12,8 +12,9 @@ import { listFoundValues } from '../../store/analytics/segment-values.ts';
 import { findSegment, type Segment } from '../../store/analytics/segments.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import type { RouteDependencies } from '../dependencies.ts';
+import type { Caller } from '../http/caller.ts';
 import { route } from '../http/route.ts';
-import { listHiddenSegments } from './attributes-of-filters.ts';
+import { refuseHidden } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { auditLook, openLook, sealLook } from './looks.ts';
 import { requirePerson } from './people.ts';
@@ -24,13 +25,11 @@ export const explainSegment = route(api.explainSegment, async ({ body, ...who },
   const person = requirePerson(body);
   const segment =
     (await findSegment(db, entityId, body.segment_id)) ?? refuse(404, 'not_found', "Couldn't find Segment");
-  if ((await listHiddenSegments(db, who.caller)).includes(segment.id))
-    refuse(403, 'forbidden', 'This needs the right sor_manage: the segment compares with a sensitive attribute');
+  await refuseHidden(db, who.caller, segment.id);
   const given = body.look === undefined ? null : openLook(secrets, entityId, person, body.look);
   const look = await auditLook(deps, who, person, 'segment', given);
   const now = new Date();
-  const { rights } = who.caller;
-  const explained = await explain(deps, entityId, { segment, person, now, rights, hungUp: who.hungUp() });
+  const explained = await explain(deps, who.caller, { segment, person, now, hungUp: who.hungUp() });
   return {
     segment_id: segment.identifier,
     name: segment.name,
@@ -48,7 +47,7 @@ export const explainSegment = route(api.explainSegment, async ({ body, ...who },
 type Explained = Pick<api.ExplainedSegment, 'found' | 'counts_as' | 'blocks' | 'reason'>;
 const UNSAID: Explained = { found: null, counts_as: null, blocks: null, reason: null };
 
-type Asked = { segment: Segment; person: Person; now: Date; rights: ReadonlySet<Right>; hungUp: AbortSignal };
+type Asked = { segment: Segment; person: Person; now: Date; hungUp: AbortSignal };
 
 /** The right to what a person has of a filter's subject. */
 const RIGHT_TO_VALUES: Record<SegmentFilter['filter_on'], Right> = {
@@ -63,9 +62,10 @@ const RIGHT_TO_VALUES: Record<SegmentFilter['filter_on'], Right> = {
 /** Says of each filter whether the person meets it, as a refresh would find it at this moment. */
 async function explain(
   { db, heavyReads }: RouteDependencies,
-  entityId: number,
-  { segment: { appId, filters }, person, now, rights, hungUp }: Asked,
+  caller: Caller,
+  { segment: { appId, filters }, person, now, hungUp }: Asked,
 ): Promise<Explained> {
+  const { entityId, rights } = caller;
   if (filters === null) return UNSAID;
   const { errors, query, segments, failure } = await resolveFilters(db, entityId, {
     appId,
@@ -77,7 +77,7 @@ async function explain(
   if (errors[0]) return { ...UNSAID, reason: `${errors[0].element}: ${errors[0].message}` };
   if (failure !== null) return { ...UNSAID, reason: failure };
   if (waited) return { ...UNSAID, reason: `The segment "${waited.name}", which its filters name, has no members yet` };
-  const match = await heavyReads.within(entityId, hungUp, async (signal) => {
+  const match = await heavyReads.within(caller, hungUp, async (signal) => {
     const bounds = { timeoutMs: HEAVY_READ_MS, signal };
     const matched = await matchPerson(db, entityId, query!, person, bounds);
     if (matched === null) return null;

@@ -80,7 +80,7 @@ async function countPeople(
   }
   const totals =
     (await heavyReads.within(
-      entityId,
+      caller,
       who.hungUp(),
       (signal) => countFunnel(db, entityId, { ...asked.query, breakdown }, { signal }),
       asked.kind,
@@ -103,34 +103,32 @@ function inOrder(totals: FunnelTotals[], breakdown: Breakdown | null): FunnelTot
   return totals.toSorted(({ property: a }, { property: b }) => ((a ?? '') < (b ?? '') ? -1 : 1));
 }
 
-const explore = route(
-  api.exploreFunnel,
-  async ({ query, body: { funnel }, hungUp, caller: { entityId } }, { db, heavyReads }) => {
-    const { id } = await requireApp(db, entityId, query.app_id);
-    const last = funnel.steps.length - 1;
-    if (query.position > last) refuseField('position', `must be the number of a step, from 0 to ${last}`);
-    if (query.dropped && query.position === last) refuseField('dropped', 'needs a step after the position');
-    const asked = await funnelQuery(db, entityId, query, funnel);
-    const followed = [...new Set([...asked.appIds, id])];
-    const after = { position: query.position, onlyDropped: query.dropped ?? false, followed };
-    const found = await heavyReads.within(
-      entityId,
-      hungUp(),
-      (signal) => exploreFunnel(db, entityId, asked.query, { ...after, signal }),
-      asked.kind,
-    );
-    const apps = await listAppsById(db, entityId, followed);
-    const names = await listDisplayNames(db, entityId, followed);
-    const result = found.map(({ appId, logType, name, ...total }) => ({
-      application_id: apps.get(appId)!.identifier,
-      log_type: logType,
-      log_name: name,
-      display_name: names({ appId, logType, name }),
-      ...completions(total, asked),
-    }));
-    return estimated(result, query.mode);
-  },
-);
+const explore = route(api.exploreFunnel, async ({ query, body: { funnel }, hungUp, caller }, { db, heavyReads }) => {
+  const { entityId } = caller;
+  const { id } = await requireApp(db, entityId, query.app_id);
+  const last = funnel.steps.length - 1;
+  if (query.position > last) refuseField('position', `must be the number of a step, from 0 to ${last}`);
+  if (query.dropped && query.position === last) refuseField('dropped', 'needs a step after the position');
+  const asked = await funnelQuery(db, entityId, query, funnel);
+  const followed = [...new Set([...asked.appIds, id])];
+  const after = { position: query.position, onlyDropped: query.dropped ?? false, followed };
+  const found = await heavyReads.within(
+    caller,
+    hungUp(),
+    (signal) => exploreFunnel(db, entityId, asked.query, { ...after, signal }),
+    asked.kind,
+  );
+  const apps = await listAppsById(db, entityId, followed);
+  const names = await listDisplayNames(db, entityId, followed);
+  const result = found.map(({ appId, logType, name, ...total }) => ({
+    application_id: apps.get(appId)!.identifier,
+    log_type: logType,
+    log_name: name,
+    display_name: names({ appId, logType, name }),
+    ...completions(total, asked),
+  }));
+  return estimated(result, query.mode);
+});
 
 const people = route(api.listFunnelPeople, async ({ query, body: { funnel }, ...who }, { db, secrets, heavyReads }) => {
   const { entityId } = who.caller;
@@ -141,7 +139,7 @@ const people = route(api.listFunnelPeople, async ({ query, body: { funnel }, ...
   if (step < first || step > last) refuseField('step', `must be the number of a step, from ${first} to ${last}`);
   const asked = await funnelQuery(db, entityId, query, funnel);
   const found = await heavyReads.within(
-    entityId,
+    who.caller,
     who.hungUp(),
     (signal) =>
       listPeopleOfStep(db, entityId, asked.query, {
@@ -228,7 +226,9 @@ function estimateOf(people: number, asked: AskedQuery) {
 
 function shareOf({ people }: StepTotal, { people: first }: StepTotal): Pick<api.FunnelStats, 'share' | 'share_error'> {
   if (first === 0) return { share: null, share_error: null };
-  return { share: people / first, share_error: shareInterval(people, first).half };
+  const share = people / first;
+  const { middle, half } = shareInterval(people, first);
+  return { share, share_error: half + Math.abs(middle - share) };
 }
 
 function timesOf(times: DurationCounts | undefined, asked: AskedQuery): api.FunnelTimes | null {

@@ -6,6 +6,7 @@ import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { Semaphore } from '../../domain/core/semaphore.ts';
 import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-sessions.ts';
 import { isQueryCanceled } from '../../store/core/database.ts';
+import type { Caller } from '../http/caller.ts';
 import { refuseWait } from '../http/refuse-wait.ts';
 
 const RESTART_SECONDS = 1;
@@ -15,7 +16,15 @@ export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 /** `fast` reads the sample alone, and does not stand behind those that read all events. */
 export type HeavyRead = 'exact' | 'fast';
 
-/** Shares these reads out by entity; one slot stays free for others. Postgres stops computing if a caller hangs up. */
+type Reader = Pick<Caller, 'entityId' | 'userId' | 'serviceTokenId'>;
+
+/** Identifies a member of an entity, who has places: a service token, or a person. */
+const keyOf = ({ serviceTokenId, userId }: Reader) => (serviceTokenId === null ? userId : -serviceTokenId);
+
+/**
+ * Shares these reads out by entity, and within an entity by caller; one slot stays free for other entities. Postgres
+ * stops computing if a caller hangs up.
+ */
 export class HeavyReads {
   readonly #take: Record<HeavyRead, Semaphore>;
   readonly #closing = new AbortController();
@@ -26,14 +35,14 @@ export class HeavyReads {
 
   /** Refuses with 429 if too many wait, with 503 if it takes too long. `read` ends its statements on its signal. */
   async within<T>(
-    entityId: number,
+    caller: Reader,
     hungUp: AbortSignal,
     read: (signal: AbortSignal) => Promise<T>,
     kind: HeavyRead = 'exact',
   ): Promise<T> {
     const signal = AbortSignal.any([hungUp, this.#closing.signal]);
     try {
-      const release = await this.#take[kind](entityId, undefined, signal);
+      const release = await this.#take[kind](caller.entityId, undefined, signal, keyOf(caller));
       try {
         return await read(signal);
       } finally {

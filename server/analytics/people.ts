@@ -72,7 +72,7 @@ async function findByValue(
 ): Promise<{ people: FoundPerson[]; left: api.LeftOut[] }> {
   if (!caller.rights.has(PERSON_PARTS.attributes))
     return { people: [], left: [lackOf('attribute', PERSON_PARTS.attributes)] };
-  return heavyReads.within(caller.entityId, hungUp, async (signal) => {
+  return heavyReads.within(caller, hungUp, async (signal) => {
     try {
       const people = await findPeopleByValue(db, caller.entityId, text, { limit, timeoutMs: VALUES_MS, signal });
       return { people, left: [] };

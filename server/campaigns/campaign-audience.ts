@@ -80,7 +80,7 @@ export async function countPeople(
     });
   const controlGroup = await findControlGroup(db, entityId);
   const tally = openTally(campaign, controlGroup);
-  const total = await heavyReads.within(entityId, hungUp(), (signal) =>
+  const total = await heavyReads.within(who.caller, hungUp(), (signal) =>
     scanPeople(db, entityId, query!, { timeoutMs: HEAVY_READ_MS, signal }, (member) => addTo(tally, member)),
   );
   const reasons = tally.end();
@@ -172,13 +172,14 @@ async function countZones(
 /** Counts the devices of a found audience that have no message yet. */
 async function countWaiting(
   { db, heavyReads }: RouteDependencies,
-  { caller: { entityId }, hungUp }: Who,
+  { caller, hungUp }: Who,
   campaign: Campaign,
 ): Promise<{ zones: Zones; audience: null }> {
+  const { entityId } = caller;
   const tally = openTally(campaign, await findControlGroup(db, entityId));
   const sendId = await findCampaignRun(db, entityId, campaign.id);
   const scanned = { sendId: sendId!, appId: campaign.appId };
-  await heavyReads.within(entityId, hungUp(), (signal) =>
+  await heavyReads.within(caller, hungUp(), (signal) =>
     scanAudience(db, entityId, scanned, { timeoutMs: HEAVY_READ_MS, signal }, (member) => addTo(tally, member)),
   );
   return { zones: tally.zones, audience: null };

@@ -148,9 +148,10 @@ const open = (reason: string): Audience => ({ line: { found: null, reason }, met
 /** Says of each filter of the campaign whether the person meets it now, as the send's audience would be found. */
 async function explainAudience(
   { db, heavyReads }: RouteDependencies,
-  { entityId, rights }: Caller,
+  caller: Caller,
   { campaign: { type, appId, filters }, person, now, hungUp }: Asked,
 ): Promise<Audience> {
+  const { entityId, rights } = caller;
   if (type === 'transactional') return { line: 'of requests', met: null };
   if (filters === null) return { line: 'everybody', met: null };
   const named = rights.has('sor_manage') ? [] : await listNamedAttributes(db, entityId, [filters]);
@@ -162,7 +163,7 @@ async function explainAudience(
   if (errors[0]) return open(`${errors[0].element}: ${errors[0].message}`);
   if (failure !== null) return open(failure);
   if (waited) return open(`the segment "${waited.name}", which the filters name, has no members yet`);
-  const match = await heavyReads.within(entityId, hungUp, (signal) =>
+  const match = await heavyReads.within(caller, hungUp, (signal) =>
     matchPerson(db, entityId, query!, person, { timeoutMs: HEAVY_READ_MS, signal }),
   );
   if (match === null) return { line: { found: false, reason: null }, met: null };

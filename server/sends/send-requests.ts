@@ -57,7 +57,8 @@ const READ_SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL statement_ti
 
 const listRequests = route(
   api.listCampaignSends,
-  async ({ params, query, hungUp, caller: { entityId } }, { db, settings, heavyReads }) => {
+  async ({ params, query, hungUp, caller }, { db, settings, heavyReads }) => {
+    const { entityId } = caller;
     const campaign =
       (await findCampaignByKey(db, entityId, params.identifier)) ?? refuse(404, 'not_found', 'Campaign not found');
     const { per_page: limit, cursor } = query;
@@ -70,7 +71,7 @@ const listRequests = route(
       found.map((send) => ({ ...send, micros: 0 })),
     );
     // A request may have some hundred thousand attempts.
-    const items = await heavyReads.within(entityId, hungUp(), (signal) =>
+    const items = await heavyReads.within(caller, hungUp(), (signal) =>
       read(db, (tx) => showSends(tx, entityId, rows), { settings: READ_SETTINGS, signal }),
     );
     return { items, next };

@@ -4,21 +4,25 @@ import { Refusal } from '../../../domain/core/refusal.ts';
 import { openCpuShare } from '../../../runtime/app-context.ts';
 import { HeavyReads } from '../../../server/analytics/heavy-reads.ts';
 
-const { maxWaitingEach: MAX_WAITING, maxWaiting: MAX_WAITING_IN_ALL } = BOUNDS.heavyReads;
+const {
+  maxWaitingOfMember: MAX_WAITING_OF_ONE,
+  maxWaitingEach: MAX_WAITING,
+  maxWaiting: MAX_WAITING_IN_ALL,
+} = BOUNDS.heavyReads;
 const AWAITED = new AbortController().signal;
 
 /** Reads that run until their signal aborts or a test ends them. */
 function blockedReads() {
   const reads = new HeavyReads(openCpuShare());
-  const running: { entityId: number; end(): void }[] = [];
-  const ask = (entityId: number, hungUp: AbortSignal = AWAITED): Promise<string | number> =>
+  const running: { entityId: number; userId: number; end(): void }[] = [];
+  const ask = (entityId: number, { userId = 1, hungUp = AWAITED } = {}): Promise<string | number> =>
     reads
       .within(
-        entityId,
+        { entityId, userId, serviceTokenId: null },
         hungUp,
         (signal) =>
           new Promise<string>((resolve, reject) => {
-            running.push({ entityId, end: () => resolve('read') });
+            running.push({ entityId, userId, end: () => resolve('read') });
             signal.addEventListener('abort', () => reject(new Error('the session ended')));
           }),
       )
@@ -34,7 +38,7 @@ const settle = () => new Promise(setImmediate);
 it('leaves a place to another entity however many reads an entity asks for', async () => {
   const { running, ask } = blockedReads();
   for (let nth = 0; nth <= MAX_WAITING; nth += 1) {
-    void ask(1);
+    void ask(1, { userId: nth });
     await settle();
   }
   const other = ask(2);
@@ -45,10 +49,24 @@ it('leaves a place to another entity however many reads an entity asks for', asy
   expect(await ask(1)).toBe(429);
 });
 
+it('shares the turns of an entity out between its callers, and bounds how many of one wait', async () => {
+  const { running, ask } = blockedReads();
+  const asked = Array.from({ length: 2 + MAX_WAITING_OF_ONE }, () => ask(1, { userId: 1 }));
+  expect(await asked.at(-1)).toBe(429);
+  void ask(1, { userId: 2 });
+  await settle();
+  for (const next of [2, 1]) {
+    running.at(-1)!.end();
+    await settle();
+    await settle();
+    expect(running.at(-1)!.userId).toBe(next);
+  }
+});
+
 it('takes callers who hang up out of the line, and ends the read of one that runs', async () => {
   const { running, ask } = blockedReads();
   const hangingUp = new AbortController();
-  const gone = [ask(1, hangingUp.signal), ask(1, hangingUp.signal)];
+  const gone = [ask(1, { hungUp: hangingUp.signal }), ask(1, { hungUp: hangingUp.signal })];
   const stays = ask(1);
   await settle();
   expect(running).toHaveLength(1);
@@ -67,7 +85,7 @@ it('bounds how many wait in all, and lets the newest of the entity with most giv
   for (let entityId = 1; entityId <= entities + 1; entityId += 1) {
     for (let nth = 0; nth <= MAX_WAITING; nth += 1) {
       const at = answers.push(null) - 1;
-      void ask(entityId).then((answer) => {
+      void ask(entityId, { userId: nth }).then((answer) => {
         answers[at] = answer;
       });
       await settle();
