@@ -34,7 +34,7 @@ export async function listTests(
        (SELECT count(*) FROM attempts a WHERE a.entity_id = $1 AND a.send_id = s.id) AS result_count
      FROM campaigns c JOIN send_campaigns l ON l.entity_id = c.entity_id AND l.campaign_id = c.id
      JOIN sends s ON s.entity_id = l.entity_id AND s.id = l.send_id LEFT JOIN users u ON u.id = s.created_by
-     WHERE c.entity_id = $1 AND c.test_of = $2 AND ($3::integer IS NULL OR c.id < $3)
+     WHERE c.entity_id = $1 AND c.test_of = $2 AND ($3::bigint IS NULL OR c.id < $3)
        AND c.created_at >= now() - interval '${REPORT_DAYS} days'
      ORDER BY c.id DESC LIMIT $4`,
       [entityId, campaign, after?.id ?? null, limit],

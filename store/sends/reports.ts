@@ -107,7 +107,7 @@ export async function listSentDecisions(
          SELECT id, campaign_id, message_ordinal AS ordinal, user_id, device_id, channel, variant, code, details, created_at, due_at,
            settled_at, delivered_at, opened_at, shown_at, clicked_at
          FROM attempts
-         WHERE entity_id = $1 AND send_id = $2 AND message_ordinal >= $3 AND (message_ordinal, id) > ($3, $4)
+         WHERE entity_id = $1 AND send_id = $2 AND message_ordinal >= $3::bigint AND (message_ordinal, id) > ($3, $4)
            AND ($5::text IS NULL OR code = $5) ${outcome === undefined ? '' : `AND ${OUTCOME_SQL[outcome]}`}
          ORDER BY message_ordinal, id LIMIT $6) a
        JOIN campaigns c ON c.entity_id = $1 AND c.id = a.campaign_id

@@ -197,7 +197,7 @@ export async function listSendsOfCampaign(
   return readRows<Send>(
     await db.query(
       `SELECT s.* FROM send_campaigns c JOIN sends s ON s.entity_id = $1 AND s.id = c.send_id
-       WHERE c.entity_id = $1 AND c.campaign_id = $2 AND ($3::integer IS NULL OR c.send_id < $3)
+       WHERE c.entity_id = $1 AND c.campaign_id = $2 AND ($3::bigint IS NULL OR c.send_id < $3)
        ORDER BY c.send_id DESC LIMIT $4`,
       [entityId, campaignId, before, limit],
     ),
