@@ -272,7 +272,7 @@ export const FunnelStats = z
     share_error: z
       .number()
       .nullable()
-      .describe('Half of the 95 % interval of `share`, as if these people were some of many'),
+      .describe('How far `share` may be off with 95 % certainty, as if these people were some of many'),
     since_previous: FunnelTimes.nullable()
       .optional()
       .describe(

@@ -1,16 +1,15 @@
 /** How far an answer may be off: estimates from the sample, and shares of people. */
 
 const Z_95 = 1.96;
-/** With 95 % certainty a number that the sample lacks is below three times its spacing ("rule of three"). */
-const OF_NONE = 3;
 
 /**
- * Returns by how many people an estimate may be off with 95 % certainty (binomial); `counted` is of the sample, where
- * one person stands for `peoplePerSampled`.
+ * Returns by how many people an estimate may be off with 95 % certainty; `counted` is of the sample, where one person
+ * stands for `peoplePerSampled`. The upper end of Wilson's interval (1927), which also holds for small numbers.
  */
 export function sampleError(counted: number, peoplePerSampled: number): number {
-  if (counted === 0) return OF_NONE * peoplePerSampled;
-  return Math.ceil(Z_95 * peoplePerSampled * Math.sqrt(counted * (1 - 1 / peoplePerSampled)));
+  const half = Z_95 ** 2 / 2;
+  const spread = counted * (1 - 1 / peoplePerSampled) + half / 2;
+  return Math.ceil(peoplePerSampled * (half + Z_95 * Math.sqrt(spread)));
 }
 
 /**
