@@ -60,7 +60,8 @@ export type SendingContext = {
   providers: ReadonlyMap<number, SendingProvider>;
   now: Date;
   /** The attributes that texts of these campaigns name; null: none. */
-  profile: { secrets: Secrets; attributes: readonly NamedAttribute[] } | null;
+  profile: { attributes: readonly NamedAttribute[] } | null;
+  secrets: Secrets;
 };
 
 type Pushed = Pick<Attempt, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
@@ -201,7 +202,7 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
 /** Reads the profile values of a chunk's people, who have devices; undefined if no text names one. */
 async function readProfiles(
   tx: Tx,
-  { send, campaigns, profile }: SendingContext,
+  { send, campaigns, profile, secrets }: SendingContext,
   { messages, devicesOf }: Targets,
 ): Promise<((person: string) => ProfileTexts | undefined) | undefined> {
   if (profile === null) return undefined;
@@ -221,8 +222,7 @@ async function readProfiles(
       );
     }
   }
-  const { secrets, attributes } = profile;
-  const texts = await listProfileTexts(tx, secrets, send.entityId, [...people.values()], attributes);
+  const texts = await listProfileTexts(tx, secrets, send.entityId, [...people.values()], profile.attributes);
   return (person) => texts.get(personKey(people.get(person)!));
 }
 

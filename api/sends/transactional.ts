@@ -104,7 +104,7 @@ const instant = z.iso.datetime();
 export const SentBalance = z
   .object({
     sent: z.int().describe('Pushes that left: the sum of the others'),
-    confirmed: z.int().describe('A device confirmed that it received, opened, showed or clicked the message'),
+    confirmed: z.int().describe('A device confirmed that it received or opened the push'),
     taken: z.int().describe('The provider took the push, and no device has confirmed it'),
     unknown: z.int().describe('The provider may have got it: UNKNOWN'),
     refused: z.int(),

@@ -1,8 +1,8 @@
 /** Shares limited places and budgets out fairly between entities. */
 
 /**
- * Takes a place; the result frees it. Throws an aborted signal's reason, or `TooManyWait` if the line is full. `member`:
- * one of the entity's, among whom its places are shared out, too.
+ * Takes a place; the result frees it. Throws an aborted signal's reason, or `TooManyWait` if the line is full. An
+ * entity's places are also shared out between its members.
  */
 export type Semaphore = (
   entityId: number,
@@ -11,7 +11,7 @@ export type Semaphore = (
   member?: number,
 ) => Promise<() => void>;
 
-/** Maximum places of one entity, also while it is alone, and of waiting callers: of a member, an entity, and together. */
+/** Maximum places of one entity, also while it is alone; of waiting callers of a member, of an entity, and together. */
 export type Bounds = { maxEach?: number; maxWaitingOfMember?: number; maxWaitingEach?: number; maxWaiting?: number };
 
 export class TooManyWait extends Error {
@@ -27,9 +27,9 @@ type Waiting = { entityId: number; member?: number | undefined; begin(): void; r
 
 /**
  * Returns a semaphore. While n entities have or want places, none has more than ⌈atOnce / n⌉; the next goes to the
- * entity that has waited longest since one of its own began or ended, there to the member who has waited longest since
- * one of theirs began. In a full line, the newest caller of the entity, or member, that holds most gives way to one that
- * holds fewer.
+ * entity that has waited longest since one of its own began or ended, there to the member who has waited longest
+ * since one of theirs began. In a full line, the newest caller of the entity, or member, that holds most gives way to
+ * one that holds fewer.
  */
 export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   const turns = new Turns(atOnce, bounds);

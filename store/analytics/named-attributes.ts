@@ -99,12 +99,12 @@ export async function listAttributesOfUsers(
   );
 }
 
-/** SQL for whether the filters in a column compare with one of the sensitive attributes. */
-const comparesWithSensitive = (filters: string): string => `EXISTS (
-  SELECT FROM attributes WHERE jsonb_path_exists(${filters}::jsonb,
-    '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)', named))`;
+/** SQL of the rows of a table whose filters compare with one of the sensitive attributes: one pass over each. */
+const comparingWithSensitive = (table: string): string => `${table} CROSS JOIN LATERAL
+  jsonb_path_query(filters::jsonb, '$.** ? (@.filter_on == "attributes")') AS filter
+  JOIN attributes a ON a.sor = filter ->> 'sor_identifier' AND a.key = filter ->> 'attribute_key'`;
 
-/** SQL for whether the filters in a column name segments, or campaigns, by one of the `names` of a row of `sensitive`. */
+/** SQL for whether the filters in a column name segments, or campaigns, by one of the `names` of a row `x`. */
 const namesSegment = (filters: string): string =>
   `jsonb_path_exists(${filters}::jsonb, '$.** ? (@.filter_on == "segments" && @.segment_identifiers[*] == $names[*])', x.names)`;
 const namesCampaign = (filters: string): string => `jsonb_path_exists(${filters}::jsonb,
@@ -117,7 +117,7 @@ const NAMES_OF_CAMPAIGN = `jsonb_build_object('names', jsonb_build_array(c.ident
 export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
   const { rows } = await db.query<Row<'systems_of_records', 'id'>>(
     `WITH RECURSIVE attributes AS MATERIALIZED (
-       SELECT jsonb_build_object('sor', r.identifier, 'key', a.key) AS named
+       SELECT r.identifier AS sor, a.key
        FROM customer_attributes a JOIN systems_of_records r ON r.entity_id = a.entity_id AND r.id = a.sor_id
        WHERE a.entity_id = $1 AND a.is_sensitive AND a.deleted_at IS NULL),
      -- The first condition leaves all filters unread where there is no such attribute.
@@ -128,9 +128,9 @@ export async function listSensitiveSegments(db: Queryable, entityId: number): Pr
        WHERE EXISTS (SELECT FROM attributes) AND entity_id = $1 AND filters IS NOT NULL),
      sensitive AS (
        SELECT * FROM (
-         SELECT true AS is_segment, s.id, ${NAMES_OF_SEGMENT} AS names FROM filtered_segments s WHERE ${comparesWithSensitive('s.filters')}
+         SELECT true AS is_segment, s.id, ${NAMES_OF_SEGMENT} AS names FROM ${comparingWithSensitive('filtered_segments s')}
          UNION ALL
-         SELECT false, c.id, ${NAMES_OF_CAMPAIGN} FROM filtered_campaigns c WHERE ${comparesWithSensitive('c.filters')}) direct
+         SELECT false, c.id, ${NAMES_OF_CAMPAIGN} FROM ${comparingWithSensitive('filtered_campaigns c')}) direct
        UNION
        SELECT found.* FROM sensitive x CROSS JOIN LATERAL (
          SELECT true, s.id, ${NAMES_OF_SEGMENT} FROM filtered_segments s

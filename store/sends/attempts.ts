@@ -314,7 +314,8 @@ export async function cancelWaiting(
   const ofCampaigns = `a.entity_id = $1 AND a.send_id = $2 AND a.campaign_id = ANY ($3::integer[])
        AND c.entity_id = $1 AND c.id = a.campaign_id`;
   await tx.query(
-    `UPDATE attempts a SET ${SETTLED}, code = 'CANCELED', details = NULL, inapp_until = NULL, ${content}
+    `UPDATE attempts a SET ${SETTLED}, code = 'CANCELED', details = NULL, ${content},
+       inapp_until = CASE WHEN a.shown_at IS NOT NULL THEN a.inapp_until END
      FROM campaigns c WHERE ${ofCampaigns} AND a.state = 'waiting'`,
     [entityId, sendId, campaignIds],
   );

@@ -36,8 +36,8 @@ export async function listReport(
 
 export type CodeCounts = Record<string, { count: number; confirmed: number }>;
 
-/** SQL for whether a device has confirmed the message. */
-const CONFIRMED = '(num_nonnulls(delivered_at, opened_at, shown_at, clicked_at) > 0)';
+/** SQL for whether a device has confirmed the push: opened ones were delivered, and the in-app message says nothing. */
+const CONFIRMED = '(delivered_at IS NOT NULL)';
 
 /** Counts the attempts of sends by code, and says when the next waiting one is due. Uses attempts_by_send. */
 export async function countCodes(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { messageIdOf } from '../../../domain/sends/attempt.ts';
 import { decideDevice } from '../../../domain/sends/device-decision.ts';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { listUserDevices } from '../../../store/sends/send-targets.ts';
 import { insertTokenKey, signUserToken, type TokenKey } from '../../harness/apps/user-tokens.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
@@ -169,6 +170,15 @@ describe('what a device tells of messages', () => {
     expect(first).toHaveLength(6);
     for (const { millrace_id: id } of first) await track('tablet', 'In-App Message Shown', { millrace_id: id });
     expect(await waiting()).toHaveLength(2);
+  });
+
+  it('shows no in-app message of a person whose erasure has begun', async () => {
+    await track('watch', 'Application Opened', {}, 'uma');
+    const id = await insertAttempt('watch', 'uma');
+    const listed = async () => ((await inapp('watch')).body.result as Inapp).messages.map((one) => one.millrace_id);
+    expect(await listed()).toEqual([id]);
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', 'uma'));
+    expect(await listed()).toEqual([]);
   });
 
   it('needs a signed user token where the app requires verified users', async () => {

@@ -178,12 +178,16 @@ describe('messages of transactional campaigns', () => {
       skipMessageLimit: true,
       isSensitive: true,
     });
-    const { requestId: quiet } = await send({ campaignKey: [both.identifier], messages: [{ user: 'bob' }] });
+    await insertSampleDevice(db, entityId, strict.id, 'of eve', { userId: 'eve', verifiedUserId: 'eve' });
+    const { requestId: quiet } = await send({
+      campaignKey: [both.identifier],
+      messages: [{ user: 'bob' }, { user: 'eve' }],
+    });
     const waiting = await waitFor('the plan', async () => {
       const state = await stateOf(quiet);
-      return state.processed === 1 && state;
+      return state.processed === 2 && state;
     });
-    expect(waiting).toMatchObject({ state: 'running', codes: { PENDING: 1 } });
+    expect(waiting).toMatchObject({ state: 'running', codes: { PENDING: 2 } });
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
     const { result: why } = await call('GET', `campaigns/${both.identifier}/why?user=bob`);
     expect(why).toMatchObject({
@@ -218,12 +222,14 @@ describe('messages of transactional campaigns', () => {
         )
       ).rows.map(({ code }) => code);
     expect([await planned(2), await planned(1)]).toEqual([{ PENDING: 2 }, { PENDING: 1 }]);
+    // An erasure that has begun has not come to what waits yet.
+    await insertTombstone(db, entityId, stack.store.secrets.customerHash(entityId, 'user_id', 'eve'));
     expect(await call('PUT', `apps/${strict.identifier}`, { app_type: 'iOS App', quiet_hours: null })).toMatchObject({
       status: 200,
     });
     await waitFor('the end of what waited', async () => !(await codesOf('cleo')).includes('PENDING'));
     expect(await codesOf('cleo')).toEqual(['MESSAGE_LIMIT', 'PUSH_SENT', 'PUSH_SENT']);
-    expect((await ended(quiet)).codes).toEqual({ PUSH_SENT: 1 });
+    expect((await ended(quiet)).codes).toEqual({ PUSH_SENT: 1, CANCELED: 1 });
     // What waits hears that its campaign is canceled.
     await db.query('UPDATE apps SET quiet_hours = $2 WHERE id = $1', [strict.id, JSON.stringify(quietHours)]);
     await insertSampleDevice(db, entityId, strict.id, 'of dora', { userId: 'dora', verifiedUserId: 'dora' });
