@@ -20,16 +20,27 @@ export function typeOfCall(call: Readonly<Record<string, unknown>>): CallType | 
   return Object.entries(TYPE_BY_MEMBER).find(([member]) => member in call)?.[1];
 }
 
-/** Reads a call field by field. Other than the server, it goes on after the first field that can't be read. */
-export function readingsOf(given: unknown, receivedAtMs: number): FieldReading[] {
+/**
+ * Reads a call field by field. Other than the server, it goes on after the first field that can't be read. `refusal`:
+ * the server's message, which knows more than the call does, such as the path it came by.
+ */
+export function readingsOf(given: unknown, receivedAtMs: number, refusal: string | null = null): FieldReading[] {
+  const [, field, error] = /^([A-Za-z.]+): (.+)$/su.exec(refusal ?? '') ?? [];
+  return readCall(given, receivedAtMs).map((one) =>
+    one.field === field && one.error === null ? { ...one, error: error! } : one,
+  );
+}
+
+function readCall(given: unknown, receivedAtMs: number): FieldReading[] {
   if (!isObject(given)) return [{ field: 'call', read: null, error: 'must be an object' }];
   const type = typeOfCall(given);
   const context = fieldsOf(given['context']) ?? {};
   const device = fieldsOf(context['device']) ?? {};
   const field = isAbsent(given['originalTimestamp']) ? 'timestamp' : 'originalTimestamp';
   const kind = type ?? 'identify';
+  const isUnknown = type === undefined && !isAbsent(given['type']);
   return [
-    { field: 'type', read: type ?? null, error: type === undefined ? 'names no call that Millrace knows' : null },
+    { field: 'type', read: type ?? null, error: isUnknown ? 'names no call that Millrace knows' : null },
     ...subjectReadings(readSubject(kind, given, device)),
     eventReading(readEvent(kind, given, () => '')),
     reading(field, readDeviceTime(field, given[field]), ({ ms }) => new Date(ms ?? receivedAtMs).toISOString()),

@@ -55,6 +55,7 @@ export function fixOfRefusal({
 }): RefusalFix {
   if (code !== 'invalid' && code !== 'nobody' && code !== 'unknown_app') return { says: BY_CODE[code], line: null };
   const field = /^([A-Za-z.]+): /.exec(message)?.[1] ?? '';
+  const given = parsed(call);
   const mended: Mended | undefined =
     code === 'nobody'
       ? { says: 'Say who it was: a user, or a device.', change: { userId: USER } }
@@ -63,10 +64,20 @@ export function fixOfRefusal({
             says: 'Several apps share the key: name the app by its package name.',
             change: { context: { app: { namespace: packageName } } },
           }
-        : BY_FIELD[field === 'originalTimestamp' || field === 'sentAt' ? 'timestamp' : field];
+        : mendedField(field, given);
+  if (field === 'body') {
+    return { says: `The ${message.replace(': ', ' ')}. Send what JSON.stringify makes of the call.`, line: null };
+  }
   if (mended === undefined) return { says: `Send what it says: ${message}.`, line: null };
-  const given = parsed(call);
   return { says: mended.says, line: given === null ? null : linesOf(given, mended.change) };
+}
+
+function mendedField(field: string, given: Fields | null): Mended | undefined {
+  const name = given?.['name'];
+  // Pages and screens have a name, events do not.
+  if (field === 'event' && typeof name === 'string')
+    return { says: 'Send the name of the event as event.', change: { name: undefined, event: name } };
+  return BY_FIELD[field === 'originalTimestamp' || field === 'sentAt' ? 'timestamp' : field];
 }
 
 function parsed(call: string | null): Fields | null {

@@ -31,6 +31,7 @@ test.each([
     { type: 'track', ...user, event: 'Seen', timestamp: 5, ...library('analytics-python') },
     "analytics.track(user_id='ada', event='Seen', timestamp='2026-03-01T12:00:00.000Z')",
   ],
+  [{ type: 'track', ...user, name: 'Seen' }, "analytics.track({ userId: 'ada', event: 'Seen' })"],
   [{ type: 'alias', ...user, ...library('analytics-kotlin') }, 'analytics.alias("ada", "<id before>")'],
 ])('a refused call is shown with the line that would be accepted: %j', (call, line) => {
   const { line: shown } = fixOf(call);
@@ -68,7 +69,9 @@ test('a refused call is read field by field, past the first that is wrong', () =
     properties: 'must be an object',
     'context.app.version': '7',
   });
-  // A path of its own says the type of a single call.
+  // A path of its own says the type of a single call, and the refusal the field that is wrong.
+  const byPath = readingsOf({ name: 'Seen', anonymousId: 'd-1' }, 1e12, 'event: is required');
+  expect(byPath.filter(({ error }) => error !== null)).toEqual([{ field: 'event', read: null, error: 'is required' }]);
   expect(readingsOf({ event: 'Seen', anonymousId: 'd-1' }, 1e12)).toContainEqual({
     field: 'type',
     read: 'track',

@@ -36,7 +36,7 @@ export function ReadCall({
             {call === undefined ? (
               <p className="second">It is cut or no JSON: it cannot be read again here.</p>
             ) : (
-              <Readings call={call} receivedAt={receivedAt} />
+              <Readings call={call} receivedAt={receivedAt} refusal={refused?.message ?? null} />
             )}
           </section>
         </div>
@@ -53,10 +53,10 @@ function parsed(raw: string): unknown {
   }
 }
 
-function Readings({ call, receivedAt }: { call: unknown; receivedAt: string }) {
+function Readings({ call, receivedAt, refusal }: { call: unknown; receivedAt: string; refusal: string | null }) {
   return (
     <dl className="pairs">
-      {readingsOf(call, Date.parse(receivedAt)).map(({ field, read, error }) => (
+      {readingsOf(call, Date.parse(receivedAt), refusal).map(({ field, read, error }) => (
         <div key={field}>
           <dt>{field}</dt>
           <dd>
