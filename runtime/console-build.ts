@@ -2,10 +2,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { DAY_MS } from '../domain/time/durations.ts';
 import { makeFolder } from '../store/core/make-folder.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { ConsoleFiles } from '../server/dependencies.ts';
@@ -19,8 +20,10 @@ const SHIPPED = fileURLToPath(new URL('../web/built/', import.meta.url));
 const SOURCES = ['web', 'api', 'domain'];
 const LOCK = 'package-lock.json';
 const SOURCE_NAME = /\.(?:tsx?|css|html|svg)$/;
-/** Builds that stay, for tabs that are open. */
-const KEPT = 3;
+/** Number of builds that a server serves, older ones for tabs that are open. */
+const SERVED = 3;
+/** Servers of other versions may share the folder: a build goes once no start has used it for these days. */
+const KEPT_DAYS = 30;
 const NAME = /^console-[0-9a-f]{32}$/;
 
 /** Builds the console in the background, unless this version of it is there; pages wait for it meanwhile. */
@@ -46,6 +49,7 @@ async function buildConsole(): Promise<string[]> {
   const parent = join(cacheFolder(), 'console');
   await makeFolder(parent, { mode: 0o700 });
   if (!existsSync(join(parent, name))) await runBuilder(join(parent, name));
+  await utimes(join(parent, name), new Date(), new Date());
   return [join(parent, name), ...(await olderBuilds(parent, name))];
 }
 
@@ -63,15 +67,17 @@ async function runBuilder(out: string): Promise<void> {
   await promisify(execFile)(process.execPath, [BUILDER, out], { env: { ...process.env, NODE_ENV: 'production' } });
 }
 
-/** Returns older builds, the newest first, and deletes those that are too many. */
+/** Returns older builds, the last used first, and deletes those that no server uses any more. */
 async function olderBuilds(parent: string, current: string): Promise<string[]> {
   const names = (await readdir(parent)).filter((name) => NAME.test(name) && name !== current);
   const dated = await Promise.all(
     names.map(async (name) => ({ path: join(parent, name), at: (await stat(join(parent, name))).mtimeMs })),
   );
   const sorted = dated.toSorted((one, other) => other.at - one.at).map(({ path }) => path);
-  await Promise.all(sorted.slice(KEPT - 1).map((path) => rm(path, { recursive: true, force: true })));
-  return sorted.slice(0, KEPT - 1);
+  const kept = sorted.slice(0, SERVED - 1);
+  const unused = dated.filter(({ path, at }) => !kept.includes(path) && at < Date.now() - KEPT_DAYS * DAY_MS);
+  await Promise.all(unused.map(({ path }) => rm(path, { recursive: true, force: true })));
+  return kept;
 }
 
 async function hashOfSources(): Promise<string> {

@@ -55,11 +55,12 @@ export async function serveConsole(app: FastifyInstance, console: ConsoleFiles |
   });
 }
 
-const shells = new Map<string, Promise<string>>();
+const shells = new Map<string, string>();
 
-function shellOf(folder: string): Promise<string> {
-  if (!shells.has(folder)) shells.set(folder, readFile(join(folder, 'index.html'), 'utf8'));
-  return shells.get(folder)!;
+async function shellOf(folder: string): Promise<string> {
+  const shell = shells.get(folder) ?? (await readFile(join(folder, 'index.html'), 'utf8'));
+  shells.set(folder, shell);
+  return shell;
 }
 
 /** Answers while the console is built (the page reloads itself), or if it can't be. */
