@@ -1,6 +1,5 @@
 /** Puts server and workers together, runs them until the process is asked to end, and checks what they need. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Runtime } from '@temporalio/worker';
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
@@ -8,7 +7,6 @@ import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { openAllPlaces } from '../activities/core/open-all-places.ts';
-import type { Log } from '../activities/dependencies.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.ts';
@@ -39,6 +37,7 @@ import { ConfigError, readAddress } from './config.ts';
 import { releaseUnusedMemory } from './memory.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { installTemporalRuntime } from './telemetry/temporal-runtime.ts';
 import { startWorkers, type Workers } from './workers.ts';
 import { openConsole } from './console-build.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -200,43 +199,6 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
       await mailer.close();
     },
   };
-}
-
-/** Expected warning of workers without workflows, all but `flows`. */
-const EXPECTED = /^No workflows registered/;
-
-/** Routes the SDK's warnings through our log. Call it once a process, before the first worker. */
-export function installTemporalRuntime(log: Log): void {
-  const warn = (message: string, meta?: object) => {
-    if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
-  };
-  const error = (message: string, meta?: object) => log.error({ sdk: true, ...withoutErrors(meta) }, message);
-  Runtime.install({
-    logger: {
-      log(level, message, meta) {
-        if (level === 'WARN') warn(message, meta);
-        if (level === 'ERROR') error(message, meta);
-      },
-      trace() {},
-      debug() {},
-      info() {},
-      warn,
-      error,
-    },
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
-    shutdownSignals: [],
-    workerHeartbeatInterval: 0,
-  });
-}
-
-/** Keeps names and numbers: the SDK logs whole errors, whose texts may quote values. */
-function withoutErrors(meta: object = {}): object {
-  const kept: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
-    if (value instanceof Error) kept[name] = internalErrorOf(value);
-    else if (typeof value === 'string' || typeof value === 'number') kept[name] = value;
-  }
-  return kept;
 }
 
 /** Moves mails of earlier versions from the data folder into the file store. */
