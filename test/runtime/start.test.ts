@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 import { isAlive, type ProcessIdentity } from '../../runtime/embedded/children.ts';
+import { shareBundles } from '../harness/core/bundles.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { rememberSecret } from '../harness/core/people.ts';
 import { programEnv } from '../harness/core/program-env.ts';
@@ -19,6 +20,7 @@ const folder = { path: '' };
 beforeAll(async () => {
   folder.path = await mkdtemp(join(tmpdir(), 'millrace-start-'));
   await openDataFolder(folder.path);
+  await shareBundles(folder.path);
   onFileEnd(() => rm(folder.path, { recursive: true, force: true }));
 });
 

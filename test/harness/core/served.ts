@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { ownLog } from '../run/faults.ts';
+import { shareBundles } from './bundles.ts';
 import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
 import { nodeFlags } from './node-flags.ts';
@@ -62,6 +63,7 @@ type Started = RunningProcess & { child: ChildProcess };
 
 async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<Started> {
   const dataDir = await mkdtemp(join(tmpdir(), `millrace-${script}-`));
+  await shareBundles(dataDir);
   const child = spawn(
     process.execPath,
     [...nodeFlags(script), fileURLToPath(new URL(`../../../runtime/${script}.ts`, import.meta.url))],
