@@ -894,6 +894,9 @@ export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
 
+/** Computed once: a hash takes a tenth of a second. */
+let passwordHash: Promise<string> | undefined;
+
 export type SampleOptions = { rights?: readonly []; admin?: boolean; isSuper?: boolean };
 
 /**
@@ -909,8 +912,9 @@ export async function makeSample(
   const { db, secrets } = store;
   const { entity, sor, user } = world;
   const person = personId(900_000 + entity.id);
-  const password = `password of ${entity.identifier}`;
-  await db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await hashPassword(password)]);
+  const password = 'password of a sample';
+  passwordHash ??= hashPassword(password);
+  await db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await passwordHash]);
   const made = await write(db, async (tx) => {
     const { id: attributeId } = world.attributes.plan!;
     const key = { customerType: 'user_id', customerId: person } as const;
