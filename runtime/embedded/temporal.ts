@@ -17,6 +17,8 @@ export type TemporalOptions = {
   namespace?: string;
   /** `off`: a power cut may lose more than the last moment. Default `normal`. */
   synchronous?: 'normal' | 'off';
+  /** Values of Temporal's dynamic configuration, by key. */
+  settings?: Record<string, string | number | boolean>;
 };
 
 const VERSION = '1.5.1'; // newer ones cannot be installed by `go install`
@@ -49,6 +51,7 @@ export async function startTemporal({
   headless = false,
   namespace,
   synchronous = 'normal',
+  settings = {},
 }: TemporalOptions): Promise<EmbeddedTemporal> {
   const command = await findProgram(temporalProgram, { say });
   const start = performance.now();
@@ -77,6 +80,10 @@ export async function startTemporal({
       JOURNAL,
       '--sqlite-pragma',
       `synchronous=${synchronous}`,
+      ...Object.entries(settings).flatMap(([key, value]) => [
+        '--dynamic-config-value',
+        `${key}=${JSON.stringify(value)}`,
+      ]),
       ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
       ...(namespace ? ['--namespace', namespace] : []),
     ],

@@ -17,6 +17,7 @@ import { startTemporal, temporalDatabase } from '../../runtime/embedded/temporal
 import { BUNDLES } from '../harness/core/bundles.ts';
 import { nodeFlags } from '../harness/core/node-flags.ts';
 import { programEnv } from '../harness/core/program-env.ts';
+import { TEMPORAL } from '../harness/core/temporal-settings.ts';
 
 /**
  * The real service of a walk: its parts as processes of their own over one data folder, which can be killed and started
@@ -250,7 +251,7 @@ export class LifeService {
 
   async #beginTemporal(): Promise<void> {
     await this.#untilFree(this.#temporalAddress === '' ? '' : `tcp://${this.#temporalAddress}`);
-    const options = { dataDir: this.dataDir, say: this.#say, headless: true, namespace: NAMESPACE };
+    const options = { dataDir: this.dataDir, say: this.#say, headless: true, namespace: NAMESPACE, settings: TEMPORAL };
     const { address, ...child } = await startTemporal(options);
     this.#embedded.set('temporal', child);
     if (this.#temporalAddress !== '' && address !== this.#temporalAddress) throw new OtherPort();

@@ -12,6 +12,7 @@ import { workflowBundle } from '../../../runtime/workflow-bundle.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { migrate } from '../../../store/core/migrate.ts';
 import { BUNDLES } from './bundles.ts';
+import { TEMPORAL } from './temporal-settings.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -71,7 +72,7 @@ async function startServices(): Promise<Services> {
   const say = (line: string) => process.stderr.write(`${line}\n`);
   const [postgres, temporal, bundlePath, impatientBundlePath] = await Promise.all([
     startPostgres({ dataDir: runFolder, say, settings: POSTGRES }),
-    startTemporal({ dataDir: runFolder, say, headless: true, synchronous: 'off' }),
+    startTemporal({ dataDir: runFolder, say, headless: true, synchronous: 'off', settings: TEMPORAL }),
     workflowBundle(BUNDLES),
     workflowBundle(BUNDLES, { patience: IMPATIENCE }),
   ]);
