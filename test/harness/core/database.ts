@@ -118,7 +118,8 @@ async function clone(original: string): Promise<string> {
     await admin.query('SELECT pg_advisory_lock(1)');
     // It is not copied while somebody is connected; whoever needs a connection again makes one.
     await admin.query('SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1', [original]);
-    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${original}`);
+    // By files: block by block it costs Postgres twice as much.
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${original} STRATEGY FILE_COPY`);
   });
   const url = new URL(inject('postgres').adminUrl);
   url.pathname = `/${name}`;

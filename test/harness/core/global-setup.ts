@@ -44,6 +44,7 @@ const POSTGRES = {
   max_wal_senders: '0',
   max_connections: '500',
   autovacuum_naptime: '5min',
+  file_copy_method: 'clone',
 };
 const RUNNING = Symbol.for('millrace.test.services');
 const registry = globalThis as { [RUNNING]?: { services: Promise<Services>; projects: number } };
