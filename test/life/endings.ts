@@ -18,7 +18,7 @@ import { COPY, type Walk, withoutIds } from './walk.ts';
 const ENDS_WITHIN_MS = 600_000;
 /** Nothing has changed for so long: then nothing will. */
 const QUIET_MS = 30_000;
-const BETWEEN_LOOKS_MS = 500;
+const BETWEEN_LOOKS_MS = 2_000;
 
 /** Tables that reading changes, or that a sweep writes to without any work. */
 const WITHOUT_WORK = ['audit_log', 'tokens', 'login_attempts', 'service_tokens'];

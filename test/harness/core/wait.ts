@@ -12,12 +12,12 @@ export const PATIENCE_MS = 900_000;
  */
 export const HANGS_MS = 1_800_000;
 
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 250;
+const FIRST_PAUSE_MS = 30;
+const LONGEST_PAUSE_MS = 400;
 /** Pauses grow by this share of the time waited, so a wait ends at most so much later than it could. */
-const GROWTH = 0.05;
+const GROWTH = 0.1;
 /** A pause lasts this many times as long as the look before it: what waits leaves the machine to what it waits for. */
-const PAUSE_PER_LOOK = 3;
+const PAUSE_PER_LOOK = 4;
 
 export type WaitOptions = {
   /** For what must be seen in its midst: a kill that has to hit work under way. */
