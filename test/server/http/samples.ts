@@ -20,6 +20,7 @@ import { fileUrl } from '../../../store/files/file-link.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertConnection, type SettingValues } from '../../../store/syncs/connections.ts';
 import { insertEventDefinitions, listEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { httpSource } from '../../harness/core/http-source.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { TestStore } from '../../harness/core/database.ts';
@@ -46,7 +47,13 @@ let pictures: Promise<string> | undefined;
 
 /** The address of a picture at a server that ends with the test file. */
 function pictureAddress(): Promise<string> {
-  pictures ??= httpSource().then((source) => source.serve('/van.gif', (_request, response) => response.end(PICTURE)));
+  if (pictures === undefined) {
+    pictures = httpSource().then((source) => source.serve('/van.gif', (_request, response) => response.end(PICTURE)));
+    // Files of a process share this module: the next one starts a server of its own.
+    onFileEnd(async () => {
+      pictures = undefined;
+    });
+  }
   return pictures;
 }
 
