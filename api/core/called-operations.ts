@@ -291,7 +291,7 @@ viewApp GET /api/apps/:app_identifier token rights=apps audited=true
 viewAppGroup GET /api/app_groups/:group_identifier token rights=apps
 viewCampaign GET /api/campaign/:campaign_identifier token rights=campaign_view
 viewCampaignResults GET /api/campaigns/:identifier/results token rights=campaign_view
-viewCampaignTest GET /api/campaign_tests/:request_id token rights=campaign_view audited=true
+viewCampaignTest GET /api/campaign_tests/:request_id token rights=campaign_view audited=true isFollowed=true
 viewConnection GET /api/connections/:connection_id token rights=sor_manage
 viewCrash GET /api/crashes/:crash_identifier token rights=crashes_view
 viewCustomerAttribute GET /api/customer_attributes/:ca_identifier token rights=sor_manage

@@ -64,8 +64,9 @@ export const viewCampaignTest = operation({
   path: '/api/campaign_tests/:request_id',
   right: 'campaign_view',
   audits: 'read campaign',
+  isFollowed: true,
   summary: 'Show what became of a test, device by device',
-  description: 'For 30 days.',
+  description: 'For 30 days. Devices appear as the test reaches them, with the code PENDING until they have a result.',
   params: z.object({ request_id: identifier }),
   result: CampaignTest,
 });

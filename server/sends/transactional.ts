@@ -10,6 +10,7 @@ import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt.ts';
 import { isoOf } from '../../domain/time/iso-time.ts';
+import { insertFollowedEntry } from '../../store/accounts/audit-log.ts';
 import { findTestedCampaign } from '../../store/campaigns/campaign-tests.ts';
 import {
   type Campaign,
@@ -35,7 +36,7 @@ import {
 } from '../../store/sends/sends.ts';
 import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { audit } from '../http/audit.ts';
+import { actorOf, audit } from '../http/audit.ts';
 import { canonicalJson } from '../http/idempotency.ts';
 import type { Caller } from '../http/caller.ts';
 import { requireRightOfType } from '../http/right-of-type.ts';
@@ -397,7 +398,12 @@ const viewTest = route(viewCampaignTest, async ({ params: { request_id: requestI
     const send = await findSend(tx, entityId, requestId);
     const campaign = send && (await findTestedCampaign(tx, entityId, send.id));
     if (!campaign) return refuse(404, 'not_found', 'Test not found');
-    await audit(tx, who, { action: 'read', subjectKind: 'campaign', subject: campaign, details: { what: 'test' } });
+    await insertFollowedEntry(tx, entityId, {
+      ...actorOf(who),
+      subjectKind: 'campaign',
+      subject: campaign,
+      details: { what: 'test', request: requestId },
+    });
     const decisions = await listDecisions(tx, entityId, { sendId: send.id }, seenBy(who.caller));
     return {
       requestId,

@@ -2,7 +2,7 @@
 
 import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { insertLiveCallsEntry } from '../../store/accounts/audit-log.ts';
+import { insertFollowedEntry } from '../../store/accounts/audit-log.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteCrash, listCrashes } from '../../store/tracking/crashes.ts';
 import {
@@ -73,7 +73,12 @@ const listLive = route(api.listLiveCalls, async ({ params, query: { after }, ...
     const app = await requireApp(tx, who.caller.entityId, params.app_identifier);
     const calls = await listLiveCalls(tx, who.caller.entityId, app.id, after);
     if (calls.length > 0)
-      await insertLiveCallsEntry(tx, who.caller.entityId, { ...actorOf(who), subject: app.identifier });
+      await insertFollowedEntry(tx, who.caller.entityId, {
+        ...actorOf(who),
+        subjectKind: 'app',
+        subject: app.identifier,
+        details: { what: 'live_calls' },
+      });
     return { calls: calls.map(showLive) };
   }),
 );

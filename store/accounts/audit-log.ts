@@ -43,42 +43,42 @@ export async function insertAuditEntries(db: Queryable, entityId: number, entrie
   );
 }
 
-/** Subject of entries about somebody who follows live calls: each covers an hour. */
-const LIVE_CALLS = 'live_calls';
-/** First key of the advisory lock on new entries of this kind; the second is the entity's id. */
-const LIVE_CALLS_LOCK = 1_750_028;
+/** First key of the advisory lock on new entries about viewers who follow something; the second is the entity's id. */
+const FOLLOWED_LOCK = 1_750_028;
+
+type FollowedEntry = Pick<AuditEntry, 'actorKind' | 'actorId' | 'address' | 'subjectKind' | 'subject'> & {
+  /** Members that another entry has too if it covers the look. */
+  details: { what: 'live_calls' } | { what: 'test'; request: string };
+};
 
 /**
- * Appends the entry of a viewer of an app's live calls, unless one of the last hour covers the look: one of the same
- * viewer at the same address. It says from when until when it counts. Uses the index audit_log_of_live_calls.
+ * Appends the entry of a viewer who asks for something again and again, unless one of the last hour covers the look:
+ * one of the same viewer at the same address. It says from when until when it counts.
  */
-export async function insertLiveCallsEntry(
-  tx: Tx,
-  entityId: number,
-  entry: Pick<AuditEntry, 'actorKind' | 'actorId' | 'address' | 'subject'>,
-): Promise<void> {
-  const last = () => findLiveCallsEntry(tx, entityId, entry);
+export async function insertFollowedEntry(tx: Tx, entityId: number, entry: FollowedEntry): Promise<void> {
+  const last = () => findFollowedEntry(tx, entityId, entry);
   if ((await last()).isCovered) return;
   // Only one of several processes finds none: the others wait for its transaction.
-  await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [LIVE_CALLS_LOCK, entityId]);
+  await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [FOLLOWED_LOCK, entityId]);
   const { isCovered, from, until } = await last();
   if (isCovered) return;
-  const details = { what: LIVE_CALLS, from: from.toISOString(), until: until.toISOString() };
-  await insertAuditEntry(tx, entityId, { action: 'read', subjectKind: 'app', ...entry, details });
+  const details = { ...entry.details, from: from.toISOString(), until: until.toISOString() };
+  await insertAuditEntry(tx, entityId, { action: 'read', ...entry, details });
 }
 
-async function findLiveCallsEntry(
+/** Uses the index audit_log_of_live_calls; for others audit_log_by_time. */
+async function findFollowedEntry(
   tx: Tx,
   entityId: number,
-  { actorKind, actorId, address, subject }: Pick<AuditEntry, 'actorKind' | 'actorId' | 'address' | 'subject'>,
+  { actorKind, actorId, address, subject, details }: FollowedEntry,
 ): Promise<{ isCovered: boolean; from: Date; until: Date }> {
   const { rows } = await tx.query<{ is_covered: boolean; from: Date; until: Date }>(
     `SELECT now() AS from, now() + interval '1 hour' AS until, EXISTS (
        SELECT FROM audit_log
        WHERE entity_id = $1 AND subject = $2 AND actor_kind = $3 AND actor_id IS NOT DISTINCT FROM $4
-         AND address IS NOT DISTINCT FROM $5 AND details ->> 'what' = '${LIVE_CALLS}'
+         AND address IS NOT DISTINCT FROM $5 AND details ->> 'what' = '${details.what}' AND details @> $6::jsonb
          AND happened_at > now() - interval '1 hour') AS is_covered`,
-    [entityId, subject ?? null, actorKind, actorId ?? null, address ?? null],
+    [entityId, subject ?? null, actorKind, actorId ?? null, address ?? null, details],
   );
   const { is_covered: isCovered, from, until } = rows[0]!;
   return { isCovered, from, until };
@@ -96,6 +96,23 @@ export type StoredAuditEntry = Row<
   /** E-mail address of a member of the entity, or name of a service token or a SoR. */
   actorName: string | null;
 };
+
+/** Finds who changed an object last, if that was within a day. Uses the index audit_log_by_time. */
+export async function findLastChange(
+  db: Queryable,
+  entityId: number,
+  subjectKind: AuditEntry['subjectKind'],
+  subject: string,
+): Promise<Pick<StoredAuditEntry, 'happenedAt' | 'actor' | 'actorName'> | undefined> {
+  const found = await db.query(
+    `SELECT a.happened_at, ${ACTOR} FROM audit_log a ${ACTORS}
+     WHERE a.entity_id = $1 AND a.happened_at > now() - interval '1 day' AND a.action = 'update' AND a.subject_kind = $2
+       AND a.subject = $3
+     ORDER BY a.happened_at DESC, a.id DESC LIMIT 1`,
+    [entityId, subjectKind, subject],
+  );
+  return readRows<StoredAuditEntry>(found)[0];
+}
 
 export type AuditFilter = {
   from?: Date | undefined;
@@ -120,9 +137,7 @@ export async function listAuditEntries(
 ): Promise<StoredAuditEntry[]> {
   return readRows<StoredAuditEntry>(
     await db.query(
-      `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
-       coalesce(u.uid, t.identifier, s.identifier) AS actor,
-       coalesce(CASE WHEN m.user_id IS NOT NULL THEN u.email END, t.name, s.name) AS actor_name
+      `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros, ${ACTOR}
      FROM audit_log a ${ACTORS}
      WHERE a.entity_id = $1
        AND ($2::timestamptz IS NULL OR a.happened_at >= $2) AND ($3::timestamptz IS NULL OR a.happened_at < $3)
@@ -149,6 +164,9 @@ export async function listAuditEntries(
     ),
   );
 }
+
+const ACTOR = `coalesce(u.uid, t.identifier, s.identifier) AS actor,
+  coalesce(CASE WHEN m.user_id IS NOT NULL THEN u.email END, t.name, s.name) AS actor_name`;
 
 /** Names of actors. A user who belongs only to other entities is shown by uid alone. */
 const ACTORS = `

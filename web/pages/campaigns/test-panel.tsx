@@ -8,8 +8,10 @@ import { Panel, Shown } from '../../parts/panel.tsx';
 import { Progress } from '../../parts/progress.tsx';
 import { Refused } from '../../parts/refusal.tsx';
 import { textOf } from '../../parts/text-of.ts';
-import { useAction, useRead } from '../../session/calls.ts';
-import { TestResults } from './test-results.tsx';
+import { type ResultOf, useAction, useRead } from '../../session/calls.ts';
+import { isConfirmed, summaryOf, TestResults } from './test-results.tsx';
+
+type CampaignTest = ResultOf<'viewCampaignTest'>;
 
 const MAX_TESTERS = 20;
 
@@ -69,7 +71,7 @@ export function TestPanel({ id, stored, isSaved }: { id: string; stored: Campaig
         <SendButton stored={stored} isOff={isOff} />
         <p className="small quiet">
           It goes to real devices at once, and counts nowhere. It needs <code>campaign_draft</code> and{' '}
-          <code>campaign_publish</code>. Its results are written into the audit log as a look.
+          <code>campaign_publish</code>. Looking at its results is written into the audit log.
         </p>
         {test.error && <Refused refusal={test.error} />}
       </form>
@@ -87,29 +89,38 @@ function SendButton({ stored, isOff }: { stored: CampaignDetails | null; isOff: 
   );
 }
 
-/** Follows a test by its counts, and shows the devices once it has ended: that look is written down once. */
+/** How long after its test a device is waited for: it may say that it got the push. */
+const CONFIRM_MS = 120_000;
+
+/** Follows a test: each device appears as the test reaches it. Looks of an hour are one entry of the audit log. */
 function TestOutcome({ requestId, variants }: { requestId: string; variants: CampaignDetails['variants'] }) {
-  const params = { request_id: requestId };
-  const state = useRead('viewSend', { params }, { pollWhile: ({ ended_at: at }) => at === null });
-  const hasEnded = state.data !== undefined && state.data.ended_at !== null;
-  const result = useRead('viewCampaignTest', { params }, { isWanted: hasEnded });
-  const nameOf = (variant: string): string => variants.find(({ identifier }) => identifier === variant)?.name ?? '';
-  if (!hasEnded) {
-    return (
-      <Shown result={state}>
-        {({ processed, messages, codes }) => (
-          <div className="body">
-            <Progress
-              share={messages === 0 ? 0 : processed / messages}
-              label="Sending"
-              note={Object.entries(codes)
-                .map(([code, count]) => `${count} ${code}`)
-                .join(', ')}
-            />
-          </div>
-        )}
-      </Shown>
+  const isMoving = ({ state, results }: CampaignTest): boolean =>
+    isOpen(state) ||
+    results.some(
+      (each) => each.code === 'PUSH_SENT' && !isConfirmed(each) && Date.parse(each.date) > Date.now() - CONFIRM_MS,
     );
-  }
-  return <Shown result={result}>{({ results }) => <TestResults results={results} nameOf={nameOf} />}</Shown>;
+  const test = useRead('viewCampaignTest', { params: { request_id: requestId } }, { pollWhile: isMoving });
+  const nameOf = (variant: string): string => variants.find(({ identifier }) => identifier === variant)?.name ?? '';
+  return (
+    <Shown result={test}>
+      {({ state, results }) => (
+        <>
+          {isOpen(state) && (
+            <div className="body">
+              <Progress
+                share={
+                  results.length === 0 ? 0 : results.filter(({ code }) => code !== 'PENDING').length / results.length
+                }
+                label="Sending"
+                note={results.length === 0 ? 'No device has a result yet.' : summaryOf(results)}
+              />
+            </div>
+          )}
+          {(results.length > 0 || !isOpen(state)) && <TestResults results={results} nameOf={nameOf} />}
+        </>
+      )}
+    </Shown>
+  );
 }
+
+const isOpen = (state: CampaignTest['state']): boolean => state === 'accepted' || state === 'running';

@@ -16,16 +16,15 @@ const WORDS: Partial<Record<AttemptCode, { word: string; tone: Tone }>> = {
   INAPP_AVAILABLE: { word: 'in the app', tone: 'info' },
 };
 
+/** Returns whether the device said that it got the message. */
+export function isConfirmed({ delivered_at, opened_at, shown_at, clicked_at }: Result): boolean {
+  return [delivered_at, opened_at, shown_at, clicked_at].some((at) => at !== null);
+}
+
 /** Returns the outcome of a message to a device in a word. */
-function outcomeOf({ code, ...events }: Result): { word: string; tone: Tone } {
-  const isConfirmed = Object.values({
-    delivered: events.delivered_at,
-    opened: events.opened_at,
-    shown: events.shown_at,
-    clicked: events.clicked_at,
-  }).some((at) => at !== null);
-  if (isConfirmed) return { word: 'confirmed by the device', tone: 'ok' };
-  return WORDS[code] ?? { word: 'not sent', tone: 'neutral' };
+function outcomeOf(result: Result): { word: string; tone: Tone } {
+  if (isConfirmed(result)) return { word: 'confirmed by the device', tone: 'ok' };
+  return WORDS[result.code] ?? { word: 'not sent', tone: 'neutral' };
 }
 
 /** Returns how many results have each outcome: `2 confirmed by the device, 1 taken by the provider`. */
