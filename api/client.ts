@@ -118,6 +118,9 @@ type Envelope = {
   retry_after?: number;
   messages?: RefusalExtra['messages'];
   errors?: string[];
+  /** Author and time of the change before one that came too late. */
+  changed_by?: string | null;
+  changed_at?: string;
 };
 
 const MAX_TRIES = 3;
@@ -255,7 +258,7 @@ class Connection {
   }
 
   #refuseReply({ status: http, headers }: Response, envelope: Envelope | null): never {
-    const { status = http, error_message: said, messages, errors } = envelope ?? {};
+    const { status = http, error_message: said, messages, errors, changed_by, changed_at } = envelope ?? {};
     const after = headers.get('retry-after');
     const retryAfter = envelope?.retry_after ?? (after !== null && /^\d+$/.test(after) ? Number(after) : undefined);
     const requestId = headers.get('x-request-id');
@@ -268,6 +271,7 @@ class Connection {
         ...(requestId === null ? {} : { request_id: requestId }),
         ...(messages ? { messages } : {}),
         ...(errors ? { errors } : {}),
+        ...(changed_at === undefined ? {} : { changed_by, changed_at }),
       },
     );
   }

@@ -94,7 +94,7 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     async (tx) => {
       await lockSegments(tx, entityId);
       const segment = (await findSegment(tx, entityId, identifier, { isLocked: true })) ?? refuseUnknownSegment();
-      refuseOlderRevision('segment', segment, body.revision);
+      await refuseOlderRevision(tx, entityId, 'segment', segment, body.revision);
       const filters = filtersOf(body.filters, segment.filters === null);
       if (filters) await changeFilters(tx, who.caller, segment, filters);
       const { name = segment.name, description = segment.description } = body;

@@ -415,7 +415,7 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
     async (tx) => {
       await lockApp(tx, entityId, app_identifier);
       const before = await requireWholeApp(tx, secrets, entityId, app_identifier);
-      refuseOlderRevision('app', before, revision);
+      await refuseOlderRevision(tx, entityId, 'app', before, revision);
       const named = { ...body, name: body.name ?? before.name, package_name: body.package_name ?? before.packageName };
       const after = await readSettings(tx, entityId, named, before);
       refuseChangeOfPrivacy(api.updateApp, who.caller, before, after);

@@ -43,7 +43,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { bare, noResult, streamedRows } from '../http/reply.ts';
-import { refuseOlderRevision } from '../http/refuse-older-revision.ts';
+import { lastChange, refuseOlderRevision } from '../http/refuse-older-revision.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { wakeSendSoon, startSoon } from '../jobs/start-soon.ts';
@@ -105,7 +105,7 @@ const replace = route(api.updateCampaign, async ({ params, body: { revision, ...
   write(db, async (tx) => {
     const { entityId } = who.caller;
     const draft = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
-    refuseOlderRevision('campaign', draft, revision);
+    await refuseOlderRevision(tx, entityId, 'campaign', draft, revision);
     const { id, type, identifier, variants } = draft;
     if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
     requireRightOfVariants(api.updateCampaign, who, body);
@@ -142,7 +142,7 @@ const launch = route(api.launchCampaign, async ({ params, body, ...who }, deps) 
   const { run, launched } = await write(deps.db, async (tx) => {
     const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
     refuseLaunch(campaign);
-    for (const seen of [revision, confirmed]) refuseOlderRevision('campaign', campaign, seen);
+    for (const seen of [revision, confirmed]) await refuseOlderRevision(tx, entityId, 'campaign', campaign, seen);
     const failure = await failureOf(tx, entityId, campaign);
     if (failure !== null) refuse(409, 'conflict', failure);
     const [unknown] = await findProfileErrors(tx, entityId, campaign);
@@ -254,6 +254,7 @@ async function lockDraft(
     409,
     'conflict',
     `Only drafts change, and this campaign is ${STATUS_NAMES[campaign.status].toLowerCase()}`,
+    await lastChange(tx, who.caller.entityId, 'campaign', campaign.identifier),
   );
 }
 

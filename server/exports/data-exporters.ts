@@ -92,7 +92,7 @@ const changeExporter = route(api.updateDataExporter, async ({ params: { exporter
   const after = await write(deps.db, async (tx) => {
     const before = await storedExporter(tx, deps, entityId, exporter_id, lockExporter);
     if (tried !== null) refuseChangedMeanwhile(before, tried);
-    refuseOlderRevision('data exporter', before, body.revision);
+    await refuseOlderRevision(tx, entityId, 'data_exporter', before, body.revision);
     const definition = await readExporter(tx, entityId, body, before);
     await requireAlertConnections(tx, entityId, definition.notifyConnections, 'notify_connections');
     const changed = changedMembers(before, definition);

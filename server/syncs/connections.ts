@@ -63,7 +63,7 @@ const changeConnection = route(api.updateConnection, async ({ params: { connecti
     deps.db,
     async (tx) => {
       const before = await knownConnection(tx, entityId, connection_id, lockConnection);
-      refuseOlderRevision('connection', before, body.revision);
+      await refuseOlderRevision(tx, entityId, 'connection', before, body.revision);
       const { name = before.name } = body;
       const isRenamed = name !== before.name;
       const { changed, split } = readChange(deps, entityId, before, body.settings);

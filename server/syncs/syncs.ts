@@ -254,7 +254,7 @@ const changeSync = route(api.updateSync, async ({ params: { sync_id }, body: giv
     deps.db,
     async (tx) => {
       const before = await knownSync(tx, entityId, sync_id, lockSync);
-      refuseOlderRevision('sync', before, revision);
+      await refuseOlderRevision(tx, entityId, 'sync', before, revision);
       const definition = await readDefinition(tx, entityId, body, before, []);
       await refuseOtherRecords(tx, before, definition);
       await refuseUnderWay(tx, before, definition);

@@ -185,7 +185,7 @@ describe.skipIf(browser.open === null)('the pages of segments', () => {
     await page.getByLabel('Description').fill('Mine');
     await call('PUT', `segments/${identifier}`, { name: 'Theirs' });
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Someone else changed this segment').waitFor();
+    await page.getByText(`${world.user.email} changed this segment`).waitFor();
     await page.getByRole('button', { name: 'Keep my changes' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { level: 1, name: 'Shared' }).waitFor();

@@ -186,6 +186,7 @@ describe.skipIf(browser.open === null)('syncs and connections in a browser', () 
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'Tariffs', exact: true }).waitFor();
     await second.page.getByRole('button', { name: 'Save', exact: true }).click();
+    await second.page.getByText('You changed this sync elsewhere').waitFor();
     await second.page.getByText('They changed: cron.').waitFor();
     expect(await second.page.getByLabel('Name', { exact: true }).inputValue()).toBe('Tariffs of the shop');
     expect(await violationsOf(second.page)).toEqual([]);

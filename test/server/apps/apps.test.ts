@@ -182,6 +182,7 @@ describe('an app', () => {
       `The app ${identifier} has been changed since: it has revision 2, and your change is of revision 1. Get it again, ` +
         'make your change there, and send it with revision 2',
     ]);
+    expect(late.body).toMatchObject({ changed_by: world.user.email, changed_at: expect.any(String) });
     expect(await view(identifier)).toMatchObject({ name: 'Theirs', revision: 2 });
     expect((await change(identifier, { name: 'Theirs' })).body.result.apps).toMatchObject([{ revision: 2 }]);
     const both = await Promise.all(['A', 'B'].map((name) => change(identifier, { name, revision: 2 })));

@@ -118,6 +118,7 @@ function Editor({ segment, onStale }: { segment: Segment; onStale: () => void })
           isStale && (
             <ChangedByOthers
               what="segment"
+              refusal={update.error}
               mine="Keep my changes, and drop theirs"
               onTheirs={() => take(draftOf(segment))}
               onMine={() => take(draft)}

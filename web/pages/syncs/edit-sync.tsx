@@ -104,6 +104,7 @@ function Editor({ sync, onStale }: { sync: Sync; onStale: () => void }) {
           isNewer && (
             <ChangedByOthers
               what="sync"
+              refusal={update.error}
               mine="Reload, and keep my changes"
               onTheirs={() => load(theirs)}
               onMine={() => load(rebased(before, draft, theirs))}
