@@ -247,6 +247,13 @@ const shownCampaign = {
   launched_at: optionalSeconds.describe('Null: not launched yet'),
   start_date: optionalSeconds.describe('Null: at the launch'),
   end_date: optionalSeconds.describe('Null: 30 days after the launch'),
+  next_send_at: optionalSeconds.describe(
+    'Begin of the send that is under way or comes next. Null for a draft and a transactional campaign, and if none is left. ' +
+      "Of a dynamic campaign with adapt_tz, by the clocks of the app's zone",
+  ),
+  next_send_until: optionalSeconds.describe(
+    'Of a dynamic campaign: messages go to people as they come, until before this. Null: to all at next_send_at',
+  ),
   updated_at: seconds,
   created_at: seconds,
   skip_message_limit: z.boolean(),

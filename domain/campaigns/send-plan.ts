@@ -93,6 +93,21 @@ export function* windowsOf(
   if (at >= from && (endDate === null || at < endDate)) yield { from: at, until: null };
 }
 
+/**
+ * Returns the send of a dynamic campaign that is under way or comes next, null after the last. With `adaptTz` by the
+ * clocks of the app's zone: other zones have it earlier or later.
+ */
+export function currentSend(
+  schedule: SendSchedule,
+  { launchedAt, now }: { launchedAt: Date; now: Date },
+): SendWindow | null {
+  // Windows are clipped to this time, and the open one began within a day.
+  const from = new Date(now.getTime() - DAY_MS);
+  for (const window of windowsOf(schedule, schedule.appZone, { launchedAt, from }))
+    if ((window.until ?? window.from) > now) return window;
+  return null;
+}
+
 function groupsOf({ adaptTz, appZone }: SendSchedule, audience: readonly ZoneDevices[]): readonly ZoneDevices[] {
   return adaptTz ? audience : [{ zone: appZone, devices: sumOf(audience) }];
 }

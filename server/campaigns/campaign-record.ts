@@ -6,7 +6,9 @@ import { campaignWarnings } from '../../domain/campaigns/campaign-body.ts';
 import { type CampaignParams, placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import { isProfileName, readProfileName } from '../../domain/campaigns/placeholders.ts';
 import { reachStateOf, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
+import type { SendWindow } from '../../domain/campaigns/send-plan.ts';
 import { variantParams } from '../../domain/campaigns/variants.ts';
+import { listNextSends } from '../../store/campaigns/campaign-runs.ts';
 import {
   type Campaign,
   type CampaignStats,
@@ -26,8 +28,10 @@ export async function showCampaigns(
   campaigns: readonly Campaign[],
 ): Promise<api.Campaign[]> {
   const stats = await readStats(db, entityId, campaigns);
+  const next = await listNextSends(db, entityId, campaigns);
   return campaigns.map((campaign) => ({
     ...showCampaign(campaign),
+    ...showNext(next.get(campaign.id)),
     ...showCounted(campaign, stats),
     params: showListedParams(campaign.params),
     variants: showVariants(campaign, stats, showListedParams),
@@ -42,8 +46,10 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
   const profileValues = new Set(namesOfProfile(campaign));
   const stats = await readStats(db, entityId, [campaign]);
   const figures = await findControlGroupFigures(db, entityId, campaign.id);
+  const next = await listNextSends(db, entityId, [campaign]);
   return {
     ...showCampaign(campaign),
+    ...showNext(next.get(campaign.id)),
     ...showCounted(campaign, stats),
     campaign_api_identifier: campaign.apiIdentifier,
     source: 'API',
@@ -69,6 +75,10 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
     failure: campaign.failure,
     internal_error: await findInternalError(db, 'campaign', { entityId, identifier: campaign.identifier }),
   };
+}
+
+function showNext(send: SendWindow | undefined) {
+  return { next_send_at: toSeconds(send?.from ?? null), next_send_until: toSeconds(send?.until ?? null) };
 }
 
 type Stats = { campaigns: Map<number, CampaignStats>; variants: Map<string, CampaignStats>; countedUntil: Date | null };

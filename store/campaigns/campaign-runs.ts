@@ -1,6 +1,7 @@
 /** Runs of campaigns to an audience: the send of each, its status, and its end. */
 
 import type { CampaignStatus } from '../../domain/campaigns/campaign-status.ts';
+import { currentSend, scheduleOf, type SendWindow } from '../../domain/campaigns/send-plan.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -31,6 +32,43 @@ export async function findCampaignRun(db: Queryable, entityId: number, campaignI
     await db.query('SELECT id FROM sends WHERE entity_id = $1 AND campaign_id = $2', [entityId, campaignId]),
   );
   return row?.id ?? null;
+}
+
+const UNDER_WAY = ['scheduled', 'wait_sync', 'ongoing'];
+
+/** Returns the send of campaigns to an audience that is under way or comes next, by the rules of their plans. */
+export async function listNextSends(
+  db: Queryable,
+  entityId: number,
+  campaigns: readonly Campaign[],
+): Promise<Map<number, SendWindow>> {
+  const now = new Date();
+  const waiting = campaigns.filter(({ status }) => UNDER_WAY.includes(status));
+  const classic = waiting.filter(({ type }) => type === 'classic').map(({ id }) => id);
+  const due = classic.length === 0 ? [] : await listDueTimes(db, entityId, classic);
+  const dynamic = waiting.flatMap((campaign): [number, SendWindow][] => {
+    if (campaign.type !== 'dynamic') return [];
+    const send = currentSend(scheduleOf(campaign), { launchedAt: campaign.launchedAt!, now });
+    return send === null ? [] : [[campaign.id, send]];
+  });
+  return new Map([...due.map(({ id, dueAt }): [number, SendWindow] => [id, { from: dueAt, until: null }]), ...dynamic]);
+}
+
+/** Lists when open runs start or, with their audience, when the next devices are due. Uses sends_by_campaign. */
+async function listDueTimes(
+  db: Queryable,
+  entityId: number,
+  campaignIds: readonly number[],
+): Promise<{ id: number; dueAt: Date }[]> {
+  const { rows } = await db.query<{ id: number; dueAt: Date }>(
+    `SELECT * FROM (
+       SELECT campaign_id AS id, CASE WHEN audience_at IS NULL THEN send_at ELSE (
+         SELECT min(due_at) FROM campaign_audience a WHERE a.entity_id = s.entity_id AND a.send_id = s.id) END AS "dueAt"
+       FROM sends s WHERE entity_id = $1 AND campaign_id = ANY ($2::integer[]) AND state IN ('accepted', 'running')) d
+     WHERE "dueAt" IS NOT NULL`,
+    [entityId, campaignIds],
+  );
+  return rows;
 }
 
 type DeviceZoneCount = Row<'devices', 'timezone' | 'utcOffset'> & { devices: number };

@@ -4,6 +4,7 @@ import { reachStateOf, STATUS_NAMES } from '../../../domain/campaigns/campaign-s
 import type { Cell } from '../../../domain/files/cell.ts';
 import type { AttemptCode } from '../../../domain/sends/attempt.ts';
 import { isoOf } from '../../../domain/time/iso-time.ts';
+import { listNextSends } from '../../campaigns/campaign-runs.ts';
 import {
   type Campaign,
   type CampaignFilter,
@@ -53,6 +54,8 @@ export const campaignList: FileSource<CampaignListQuery> = {
     'push_parameters',
     'reach_state',
     'stats_counted_until',
+    'next_send_at',
+    'next_send_until',
   ],
   numbers: [
     'launched_at',
@@ -66,6 +69,8 @@ export const campaignList: FileSource<CampaignListQuery> = {
     'total_push_openings',
     'total_push_sent',
     'stats_counted_until',
+    'next_send_at',
+    'next_send_until',
   ],
   async *rows(db, entityId, { filter: { createdFrom, createdBefore, ...filter }, order }) {
     const period = { createdFrom: dateOf(createdFrom), createdBefore: dateOf(createdBefore) };
@@ -77,11 +82,15 @@ export const campaignList: FileSource<CampaignListQuery> = {
         entityId,
         campaigns.map(({ id }) => id),
       );
-      yield campaigns.map((campaign) => [
-        ...cellsOf(campaign, stats.get(campaign.id)),
-        reachStateOf(campaign),
-        secondsOf(countedUntil),
-      ]);
+      const next = await listNextSends(db, entityId, campaigns);
+      yield campaigns.map((campaign) => {
+        const { from = null, until = null } = next.get(campaign.id) ?? {};
+        return [
+          ...cellsOf(campaign, stats.get(campaign.id)),
+          reachStateOf(campaign),
+          ...[countedUntil, from, until].map(secondsOf),
+        ];
+      });
     }
   },
 };

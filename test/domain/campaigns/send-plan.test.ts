@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { localMoment, zoneOf } from '../../../domain/campaigns/local-time.ts';
 import {
+  currentSend,
   sendPlan,
   type SendSchedule,
   windowsBetween,
@@ -117,6 +118,21 @@ describe('a dynamic campaign', () => {
     expect(
       moments(asDynamic({ recurrence: { day_of_week: [1], start_time: NINE, timezone: 'Asia/Kolkata' } }))[0],
     ).toEqual({ at: at('2026-06-08T03:30:00Z'), ...everybody });
+  });
+
+  it('says which send is under way, or comes next', () => {
+    const now = (iso: string) => ({ launchedAt: LAUNCH, now: at(iso) });
+    const exact = asDynamic({ endDate: at('2026-06-04T00:00:00Z') });
+    const wednesday = { from: at('2026-06-03T07:00:00Z'), until: null };
+    expect(currentSend(exact, now('2026-06-02T00:00:00Z'))).toEqual(wednesday);
+    expect(currentSend(exact, now('2026-06-03T07:00:00Z'))).toBeNull();
+    const allDay = asDynamic({ recurrence: { day_of_week: [2] }, startDate: at('2026-06-02T10:00:00Z') });
+    expect(currentSend(allDay, now('2026-06-01T12:00:00Z'))?.from).toEqual(at('2026-06-02T10:00:00Z'));
+    expect(currentSend(allDay, now('2026-06-09T21:59:00Z'))).toEqual({
+      from: at('2026-06-08T22:00:00Z'),
+      until: at('2026-06-09T22:00:00Z'),
+    });
+    expect(currentSend(allDay, now('2026-06-09T22:00:00Z'))?.from).toEqual(at('2026-06-15T22:00:00Z'));
   });
 
   it('with adapt_tz sends in the zones of its devices, whatever zone its recurrence says', () => {

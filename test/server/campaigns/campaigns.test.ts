@@ -984,6 +984,8 @@ describe('the list', () => {
       launched_at: expect.any(Number) as number,
       start_date: expect.any(Number) as number,
       end_date: expect.any(Number) as number,
+      next_send_at: null,
+      next_send_until: null,
       updated_at: expect.any(Number) as number,
       created_at: expect.any(Number) as number,
       params,

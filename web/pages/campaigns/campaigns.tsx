@@ -14,6 +14,7 @@ import { useRead } from '../../session/calls.ts';
 import { useSession } from '../../session/session.tsx';
 import { CampaignState, channelsText, isUnderWay, statusOf, statusWords, TYPES } from './campaign-state.tsx';
 import { CampaignsFile } from './campaigns-file.tsx';
+import { NextSend } from './next-send.tsx';
 
 const PAGE = 100;
 const KINDS = { scheduled: 'classic', dynamic: 'dynamic', transactional: 'transactional' } as const;
@@ -190,9 +191,10 @@ function ofSent({ status }: Pick<Campaign, 'status'>, count: number) {
   return statusOf(status) === 'draft' ? <span className="quiet">–</span> : <Count value={count} />;
 }
 
-function Audience({ of: { reach_state: state, reach } }: { of: Campaign }) {
+function Audience({ of: { reach_state: state, reach, status } }: { of: Campaign }) {
   if (state === 'none') return <span className="quiet">–</span>;
-  if (state === 'computing') return <span className="quiet">counting</span>;
+  if (state === 'computing')
+    return <span className="quiet">{statusOf(status) === 'scheduled' ? 'at its start' : 'counting'}</span>;
   return (
     <>
       {reach.count === 1 ? (
@@ -204,15 +206,6 @@ function Audience({ of: { reach_state: state, reach } }: { of: Campaign }) {
       )}
     </>
   );
-}
-
-function NextSend({ of: { status, start_date: start, type } }: { of: Campaign }) {
-  const word = statusOf(status);
-  if (word === 'draft')
-    return <span className="quiet">{start === null ? 'at the launch' : <When at={start * 1_000} />}</span>;
-  if (word === 'scheduled' && start !== null) return <When at={start * 1_000} />;
-  if (word !== 'ongoing' && word !== 'wait_sync') return <span className="quiet">–</span>;
-  return <span className="quiet">{type === 'transactional' ? 'by each call' : 'under way'}</span>;
 }
 
 function Pages({ shown, total, change }: { shown: number; total: number; change: Change }) {
