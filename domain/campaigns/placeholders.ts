@@ -43,6 +43,16 @@ export function readProfileName(name: string): { sor: string; key: string } | nu
   return dot === -1 ? null : { sor: name.slice(PROFILE_PREFIX.length, dot), key: name.slice(dot + 1) };
 }
 
+/** Returns the placeholder of a profile value; null: without one, the message is not sent. */
+export function profilePlaceholder({ sor, key }: { sor: string; key: string }, otherwise: string | null): string {
+  return `${OPEN}${PROFILE_PREFIX}${sor}.${key}${otherwise === null ? '' : `|${otherwise}`}${CLOSE}`;
+}
+
+/** Returns whether a text may stand as the default of a placeholder. */
+export function isDefaultText(text: string): boolean {
+  return !text.includes(OPEN) && !text.includes(CLOSE);
+}
+
 export function compileTemplate(text: string): Template {
   const { parts, rest } = splitTemplate(text);
   const placeholders = joinPlaceholders(parts.map(({ name, otherwise }) => ({ name, hasDefault: otherwise !== null })));

@@ -23,6 +23,11 @@ export type NameableSor = {
 
 const WITHOUT_PLACEHOLDERS: ReadonlySet<string> = new Set<keyof CampaignParams>(['pushCategory', 'push_sound_value']);
 
+/** Returns whether a text of a message may hold placeholders. */
+export function takesPlaceholders(member: keyof CampaignParams): boolean {
+  return !WITHOUT_PLACEHOLDERS.has(member);
+}
+
 /** Lists the profile values in all texts, in the campaign's params and in those of its variants. */
 export function profileValuesIn(
   params: CampaignParams,
@@ -38,7 +43,7 @@ function namedIn(at: string, params: Partial<CampaignParams>): NamedInField[] {
   const { push_parameters: push = [], inapp_parameters: inapp = [], ...texts } = params;
   const fields = [
     ...Object.entries(texts).flatMap(([member, value]) =>
-      WITHOUT_PLACEHOLDERS.has(member) ? [] : [{ element: `${at}.${member}`, value }],
+      !takesPlaceholders(member as keyof CampaignParams) ? [] : [{ element: `${at}.${member}`, value }],
     ),
     ...push.map(({ value }, index) => ({ element: `${at}.push_parameters.${index}.value`, value })),
     ...inapp.map(({ value }, index) => ({ element: `${at}.inapp_parameters.${index}.value`, value })),

@@ -1,6 +1,7 @@
 /** The pages of campaigns: a draft is saved by itself, tested, launched with the number of its people, and counted. */
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { messageIdOf } from '../../domain/sends/attempt.ts';
 import { reportsWorkflowId } from '../../domain/jobs/workflow-id.ts';
 import { flowsOver, startReports } from '../../temporal/flows.ts';
@@ -66,6 +67,39 @@ async function confirmPush(userId: string): Promise<void> {
   expect(reply.statusCode).toBe(200);
 }
 
+/** How many entries the audit log has about a kind of look. */
+async function looks(what: string): Promise<number> {
+  const { rowCount } = await stack.store.db.query(
+    `SELECT FROM audit_log WHERE entity_id = $1 AND details ->> 'what' = $2`,
+    [world.entity.id, what],
+  );
+  return rowCount!;
+}
+
+/** Calls the API as another user of the entity. */
+async function call(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<{ result: unknown }> {
+  const reply = await served.call(method, `/api/${path}`, { token: world.token, ...(body && { body }) });
+  expect([path, reply.status]).toEqual([path, 200]);
+  return reply.body as { result: unknown };
+}
+
+const classic = (others: object) => ({
+  name: 'Plans',
+  type: 'classic',
+  source: 'API',
+  app_id: app.app.identifier,
+  includes_push: true,
+  includes_inapp: false,
+  start_date: 'now',
+  params: { push_message: 'Hello' },
+  ...others,
+});
+
+async function createCampaign(others: object): Promise<string> {
+  const { result } = await call('POST', 'campaign', classic(others));
+  return (result as { campaign_id: string }).campaign_id;
+}
+
 async function count(): Promise<void> {
   await startReports(stack.temporal, world.entity.id);
   await stack.temporal.workflow.getHandle(reportsWorkflowId(world.entity.id)).result();
@@ -106,15 +140,20 @@ describe.skipIf(browser.open === null)('campaigns in a browser', () => {
       .poll(() => page.evaluate<string>(`document.activeElement?.getAttribute('name')`))
       .toBe('params.push_message');
     await page.keyboard.type('We pick up from 8');
+    await page.getByRole('link', { name: 'Segments', exact: true }).click();
+    await page.getByRole('dialog').getByText('Name is missing').waitFor();
+    await page.getByRole('button', { name: 'Stay' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Slots for tomorrow');
-    await page.getByLabel('App', { exact: true }).selectOption({ label: app.app.name });
     await page.getByRole('button', { name: 'Review and launch' }).waitFor();
 
-    await stack.store.db.query('UPDATE campaigns SET revision = revision + 1 WHERE entity_id = $1', [world.entity.id]);
+    const [saved] = (await call('GET', 'campaigns')).result as { identifier: string }[];
+    await call('PUT', `campaign/${saved!.identifier}`, classic({ name: 'Theirs', params: { push_message: 'Theirs' } }));
     await page.getByLabel('Title', { exact: true }).fill('Tomorrow has free slots');
-    await page.getByRole('alert').getByText('has been changed since').waitFor();
-    await page.getByRole('button', { name: 'Replace it by mine' }).click();
-    await page.getByRole('alert').waitFor({ state: 'detached' });
+    const others = page.getByRole('alert');
+    await others.getByText(`${world.user.email} changed this campaign`).waitFor();
+    await others.getByText('They changed: Name, Text of the push.').waitFor();
+    await others.getByRole('button', { name: 'Keep my changes' }).click();
+    await others.waitFor({ state: 'detached' });
     await page.getByRole('img', { name: /^Lock screen of iOS: .*Tomorrow has free slots/ }).waitFor();
     await expectSound(tab);
 
@@ -125,8 +164,12 @@ describe.skipIf(browser.open === null)('campaigns in a browser', () => {
     await page.getByText('nothing is sent until you launch').waitFor();
     await page.getByLabel('User ids, at most 20').fill('ada, bob');
     await page.getByRole('button', { name: 'Send a test now' }).click();
-    await page.getByRole('list', { name: 'Results of the test' }).getByText('taken by the provider').waitFor();
-    await page.getByRole('list', { name: 'Results of the test' }).getByText('unknown', { exact: true }).waitFor();
+    const results = page.getByRole('list', { name: 'Results of the test' });
+    await results.getByText('taken by the provider').waitFor();
+    await results.getByText('unknown', { exact: true }).waitFor();
+    await confirmPush('ada');
+    await results.getByText('confirmed by the device').waitFor();
+    expect(await looks('test')).toBe(1);
     await page.getByRole('button', { name: 'Check them' }).click();
     await page.getByText('iOS: sandbox').waitFor();
 
@@ -196,32 +239,80 @@ describe.skipIf(browser.open === null)('campaigns in a browser', () => {
         prepareChanges([{ kind: 'value', line: 1, ...value }]),
       ),
     );
-    const { body } = await served.call('POST', '/api/campaign', {
-      token: world.token,
-      body: {
-        name: 'Plans',
-        type: 'classic',
-        source: 'API',
-        app_id: app.app.identifier,
-        includes_push: true,
-        includes_inapp: false,
-        start_date: 'now',
-        params: { push_message: `Your plan is *@sor:${world.sor.identifier}.plan|free@*` },
-      },
-    });
+    const id = await createCampaign({ start_date: Math.floor(Date.now() / 1_000) + 86_400 });
     const tab = await open();
     const { page } = tab;
     const { email } = await makePerson(stack.store, world);
-    await logIn(tab, email, `/console/campaigns/${(body.result as { campaign_id: string }).campaign_id}`);
+    await logIn(tab, email, `/console/campaigns/${id}`);
+    await page.getByLabel('Text', { exact: true }).fill('Your plan is ');
+    await page.getByRole('button', { name: 'Insert a value: Text' }).click();
+    await page.getByLabel('System of Records').selectOption(world.sor.identifier);
+    await page.getByLabel('Attribute').selectOption('plan');
+    await page.getByLabel('Text for people without it').fill('free');
+    await page.getByRole('button', { name: 'Insert it' }).click();
     await page.getByRole('img', { name: 'Lock screen of iOS: Your plan is free' }).waitFor();
+    await page.keyboard.type(', enjoy');
+    await page.getByRole('img', { name: 'Lock screen of iOS: Your plan is free, enjoy' }).waitFor();
     await page.getByLabel('User id', { exact: true }).fill('ada');
     await page.getByRole('button', { name: 'Show their message' }).click();
-    await page.getByText('Your plan is gold', { exact: true }).waitFor();
+    await page.getByText('Your plan is gold, enjoy', { exact: true }).waitFor();
+    expect(await looks('preview')).toBe(1);
+    await page.getByLabel('Title', { exact: true }).fill(`*@sor:${world.sor.identifier}.plam@*`);
+    await page.getByText('names the attribute plam').first().waitFor();
+    expect(await page.getByLabel('Title', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+    await page.getByLabel('Title', { exact: true }).fill('');
+    await page.getByText('nothing is sent until you launch').waitFor();
     await expectSound(tab);
-    const { rowCount } = await db.query(
-      `SELECT FROM audit_log WHERE entity_id = $1 AND details ->> 'what' = 'preview'`,
-      [world.entity.id],
-    );
-    expect(rowCount).toBe(1);
+
+    await call('PUT', `campaign/${id}/launch`, {});
+    await page.getByLabel('Title', { exact: true }).fill('Late');
+    await page.getByRole('button', { name: 'Save mine as a new draft' }).click();
+    await page.waitForURL((url) => url.pathname.includes('/campaigns/cmp_') && !url.pathname.endsWith(id));
+    expect(await page.getByLabel('Title', { exact: true }).inputValue()).toBe('Late');
+    await page.getByLabel('Title', { exact: true }).fill('Later');
+    await page.getByRole('link', { name: 'Campaigns', exact: true }).first().click();
+    await page.getByRole('row', { name: /Plans .*scheduled .*from now/ }).waitFor();
+    expect((await call('GET', 'campaigns')).result).toMatchObject([{ params: { push_title: 'Later' } }, {}, {}]);
+  });
+
+  test('a dynamic campaign says when it sends next, and what became of it while its page is open', async () => {
+    const start = new Date(Date.now() + 2 * 86_400_000);
+    const id = await createCampaign({
+      name: 'Welcome',
+      type: 'dynamic',
+      end_date: Math.floor(Date.now() / 1_000) + 30 * 86_400,
+      recurrence: { day_of_week: [start.getUTCDay()], start_time: { hour: 12, min: 0 }, timezone: 'UTC' },
+      notif_limit: { maximum: 1 },
+    });
+    const tab = await open();
+    const { page } = tab;
+    const rights = RIGHTS.filter((right) => right !== 'dynamic_campaigns' && right !== 'ab_testing');
+    const { email } = await makePerson(stack.store, world, { rights, admin: false });
+    await logIn(tab, email, `/console/campaigns/${id}`);
+    await page.getByText('To change it needs the right dynamic_campaigns.').waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Review and launch' }).waitFor();
+    await call('PUT', `campaign/${id}/launch`, {});
+    await page.getByRole('link', { name: 'Campaigns', exact: true }).first().click();
+    const noon = `${start.toISOString().slice(0, 10)}T12:00:00.000Z`;
+    await page
+      .getByRole('row', { name: /Welcome/ })
+      .locator(`time[datetime="${noon}"]`)
+      .waitFor();
+    await page.getByRole('link', { name: 'Welcome' }).click();
+    await page.getByText('next send:').locator(`time[datetime="${noon}"]`).waitFor();
+    const become = (state: string) =>
+      stack.store.db.query(`UPDATE campaigns SET ${state} WHERE entity_id = $1 AND identifier = $2`, [
+        world.entity.id,
+        id,
+      ]);
+    await become(`status = 'wait_sync'`);
+    await page.getByText('It finds its audience before the first message leaves.').waitFor();
+    await become(`status = 'failed', failure = 'its segment is gone'`);
+    await page.getByText('It failed, and sends nothing more: its segment is gone.').waitFor();
+    await page.getByText('its last messages are under way').waitFor();
+    await become(`ended_at = now()`);
+    await page.getByText('its last messages are under way').waitFor({ state: 'detached' });
+    await expectSound(tab);
   });
 });

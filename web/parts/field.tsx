@@ -1,21 +1,24 @@
 /** Fields of a form: each with its label, a hint, and what is wrong with it. */
-import {
-  type InputHTMLAttributes,
-  type ReactNode,
-  type SelectHTMLAttributes,
-  type TextareaHTMLAttributes,
-  useId,
-} from 'react';
+import { type ComponentProps, type ReactNode, useId } from 'react';
 
-type About = { label: ReactNode; hint?: ReactNode; error?: string | undefined };
+type About = {
+  label: ReactNode;
+  hint?: ReactNode;
+  error?: string | undefined;
+  /** Stands at the end of the label's line. */
+  end?: ReactNode;
+};
 type Control = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': boolean };
 
-function Labeled({ label, hint, error, children }: About & { children: (control: Control) => ReactNode }) {
+function Labeled({ label, hint, error, end, children }: About & { children: (control: Control) => ReactNode }) {
   const id = useId();
   const isSaid = hint !== undefined || error !== undefined;
   return (
     <div className="field">
-      <label htmlFor={id}>{label}</label>
+      <div className="label-line">
+        <label htmlFor={id}>{label}</label>
+        {end}
+      </div>
       {children({ id, 'aria-describedby': isSaid ? `${id}-hint` : undefined, 'aria-invalid': error !== undefined })}
       {isSaid && (
         <span className="hint" id={`${id}-hint`}>
@@ -26,25 +29,25 @@ function Labeled({ label, hint, error, children }: About & { children: (control:
   );
 }
 
-export function Field({ label, hint, error, ...input }: About & InputHTMLAttributes<HTMLInputElement>) {
+export function Field({ label, hint, error, end, ...input }: About & ComponentProps<'input'>) {
   return (
-    <Labeled label={label} hint={hint} error={error}>
+    <Labeled label={label} hint={hint} error={error} end={end}>
       {(control) => <input className="input" {...control} {...input} />}
     </Labeled>
   );
 }
 
-export function SelectField({ label, hint, error, ...select }: About & SelectHTMLAttributes<HTMLSelectElement>) {
+export function SelectField({ label, hint, error, end, ...select }: About & ComponentProps<'select'>) {
   return (
-    <Labeled label={label} hint={hint} error={error}>
+    <Labeled label={label} hint={hint} error={error} end={end}>
       {(control) => <select className="input" {...control} {...select} />}
     </Labeled>
   );
 }
 
-export function AreaField({ label, hint, error, ...area }: About & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+export function AreaField({ label, hint, error, end, ...area }: About & ComponentProps<'textarea'>) {
   return (
-    <Labeled label={label} hint={hint} error={error}>
+    <Labeled label={label} hint={hint} error={error} end={end}>
       {(control) => <textarea className="input area" {...control} {...area} />}
     </Labeled>
   );

@@ -31,6 +31,8 @@ export type ReadOptions<R, I = unknown> = {
   isWanted?: boolean;
   /** Asks again, by and by more rarely, for as long as this is true of the result. Not for audited looks. */
   pollWhile?: (result: R) => boolean;
+  /** Asks also if the result was read a moment ago. */
+  isFresh?: boolean;
   /** The result holds a secret: it goes with the part that shows it. */
   isForgotten?: boolean;
   /** Asks again for what is new alone, and joins it to what is known. */
@@ -41,7 +43,13 @@ export type ReadOptions<R, I = unknown> = {
 export function useRead<N extends OperationName>(
   name: N,
   input: InputOf<N>,
-  { isWanted = true, pollWhile, isForgotten = false, follow }: ReadOptions<ResultOf<N>, InputOf<N>> = {},
+  {
+    isWanted = true,
+    pollWhile,
+    isFresh = false,
+    isForgotten = false,
+    follow,
+  }: ReadOptions<ResultOf<N>, InputOf<N>> = {},
 ): UseQueryResult<ResultOf<N>, Refusal> {
   const { session } = useSession();
   const isAudited = isLookOf(name, input);
@@ -58,6 +66,7 @@ export function useRead<N extends OperationName>(
     },
     enabled: isWanted,
     ...(isForgotten ? { gcTime: 0 } : { placeholderData: keepPreviousData }),
+    ...(isFresh ? { refetchOnMount: 'always' } : {}),
     ...(isAudited ? { staleTime: Infinity, refetchOnReconnect: false } : {}),
     refetchInterval: ({ state: { data } }) =>
       !isAudited && data !== undefined && pollWhile?.(data) ? pollMs(Date.now() - since.current) : false,

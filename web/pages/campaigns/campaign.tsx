@@ -1,15 +1,18 @@
 /** One campaign: its editor while it is a draft, else what became of it. */
-import { useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { CampaignDetails } from '../../../api/client.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
 import { ConfirmButton } from '../../parts/confirm.tsx';
 import { Head } from '../../parts/head.tsx';
+import { Icon } from '../../parts/icon.tsx';
 import { Panel, Shown } from '../../parts/panel.tsx';
 import { When } from '../../parts/values.tsx';
 import { useAction, useRead } from '../../session/calls.ts';
 import { CampaignRequests } from '../sends/campaign-requests.tsx';
 import { useApp } from './app.ts';
 import { CampaignState, channelsText, isUnderWay, statusOf, TYPES } from './campaign-state.tsx';
+import { NextSend } from './next-send.tsx';
 import { Duplicate } from './duplicate.tsx';
 import { Editor } from './editor.tsx';
 import { PlanButton, PlanShown, usePlanned } from './planned.tsx';
@@ -19,10 +22,13 @@ import { WhyOne } from './why-one.tsx';
 
 export function Campaign() {
   const { id = '' } = useParams({ strict: false });
+  const navigate = useNavigate();
+  // Stays open with changes that are on this page alone, also once someone else has launched the campaign.
+  const [isUnsaved, setUnsaved] = useState(false);
   const read = useRead(
     'viewCampaign',
     { params: { campaign_identifier: id } },
-    { pollWhile: ({ status }) => isUnderWay(status) },
+    { pollWhile: (campaign) => isUnderWay(campaign.status) || isEnding(campaign), isFresh: true },
   );
   const head = <Head title="Campaign" within={{ title: 'Campaigns', to: '/campaigns', name: id }} />;
   // The editor begins with what the server has now: what was read before may have been changed by others since.
@@ -30,8 +36,13 @@ export function Campaign() {
   return (
     <Shown result={result} head={head}>
       {(campaign) =>
-        statusOf(campaign.status) === 'draft' ? (
-          <Editor key={campaign.identifier} opened={campaign} />
+        statusOf(campaign.status) === 'draft' || isUnsaved ? (
+          <Editor
+            key={campaign.identifier}
+            opened={campaign}
+            onUnsaved={setUnsaved}
+            onCreated={(made) => void navigate({ to: `/campaigns/${made}` })}
+          />
         ) : (
           <Launched campaign={campaign} />
         )
@@ -40,8 +51,12 @@ export function Campaign() {
   );
 }
 
+/** Returns whether messages of a canceled or failed campaign are still under way. */
+const isEnding = ({ status, ended_at: ended }: CampaignDetails): boolean =>
+  ended === null && ['canceled', 'failed'].includes(statusOf(status));
+
 function Launched({ campaign }: { campaign: CampaignDetails }) {
-  const { identifier: id, name, status, type, failure } = campaign;
+  const { identifier: id, name, status, type, failure, internal_error: internal } = campaign;
   const app = useApp(campaign.app_id);
   return (
     <>
@@ -57,8 +72,18 @@ function Launched({ campaign }: { campaign: CampaignDetails }) {
         }
         facts={<LaunchedFacts campaign={campaign} />}
       />
+      {internal !== null && (
+        <p className="note bad" role="alert">
+          <Icon name="crash" />
+          <span>
+            An error of Millrace holds it up since <When at={internal.since} />. Its log has it under{' '}
+            <code>{internal.id}</code>.
+          </span>
+        </p>
+      )}
       {failure !== null && (
         <p className="note bad" role="alert">
+          <Icon name="crash" />
           <span>It failed, and sends nothing more: {failure}. Duplicate it, mend the copy, and launch that.</span>
         </p>
       )}
@@ -103,22 +128,26 @@ function LaunchedFacts({ campaign }: { campaign: CampaignDetails }) {
           {by !== null && ` by ${by.uid}`}
         </span>
       )}
-      {status === 'scheduled' && start !== null && (
+      {status === 'scheduled' && start !== null && type === 'transactional' && (
         <span>
           starts <When at={start * 1_000} />
         </span>
       )}
-      {ended !== null ? (
+      {campaign.next_send_at !== null && (
+        <span>
+          next send: <NextSend of={campaign} />
+        </span>
+      )}
+      {isEnding(campaign) && <span>its last messages are under way</span>}
+      {ended !== null && (
         <span>
           ended <When at={ended * 1_000} />
         </span>
-      ) : (
-        end !== null &&
-        (campaign.includes_inapp || type === 'dynamic') && (
-          <span>
-            ends <When at={end * 1_000} />
-          </span>
-        )
+      )}
+      {end !== null && isUnderWay(campaign.status) && (campaign.includes_inapp || type === 'dynamic') && (
+        <span>
+          ends <When at={end * 1_000} />
+        </span>
       )}
     </>
   );

@@ -1,7 +1,11 @@
 /** The editor of a draft, in one page: message, audience, schedule, what is missing, preview, test, launch. */
-import { type ReactNode, useMemo, useState } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { CampaignDetails } from '../../../api/client.ts';
+import type { FieldError } from '../../../domain/core/refusal.ts';
 import { AsCommand } from '../../parts/as-command.tsx';
+import { ChangedByOthers } from '../../parts/changed-by-others.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { Chip, Head } from '../../parts/head.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Refused } from '../../parts/refusal.tsx';
@@ -11,10 +15,10 @@ import { useSession } from '../../session/session.tsx';
 import { useSettings } from '../../session/settings.ts';
 import { AudiencePanel } from './audience-panel.tsx';
 import { type Autosave, useAutosave } from './autosave.ts';
-import { channelsText, TYPES } from './campaign-state.tsx';
+import { CampaignState, channelsText, statusOf, TYPES } from './campaign-state.tsx';
 import { bodyOf, type Draft, draftOf, errorsOf, NEW_DRAFT } from './draft.ts';
 import { EditProvider } from './edit.tsx';
-import type { Channel } from './fields.ts';
+import { type Channel, changedLabels, sayError } from './fields.ts';
 import { GeneralPanel } from './general-panel.tsx';
 import { Discard, LaunchBar } from './launch.tsx';
 import { Duplicate } from './duplicate.tsx';
@@ -29,10 +33,13 @@ import { TestPanel } from './test-panel.tsx';
 export function Editor({
   opened,
   onCreated,
+  onUnsaved,
 }: {
   /** Null: a new one. */
   opened: CampaignDetails | null;
   onCreated?: (id: string) => void;
+  /** Hears whether the page has what the server lacks. */
+  onUnsaved?: (isUnsaved: boolean) => void;
 }) {
   const { missingFor } = useSession();
   const [draft, setDraft] = useState<Draft>(() => (opened === null ? NEW_DRAFT : draftOf(opened)));
@@ -45,6 +52,7 @@ export function Editor({
     isComplete: own.length === 0,
     ...(onCreated === undefined ? {} : { onCreated }),
   });
+  useEffect(() => onUnsaved?.(saving.isUnsaved), [saving.isUnsaved]);
   const refused = saving.isConflict ? [] : (saving.refusal?.extra.messages ?? []);
   const errors = [...own, ...refused];
   const edit = {
@@ -62,11 +70,12 @@ export function Editor({
   const planned = usePlanned(saving.id, draft.type, JSON.stringify(draft));
   const isSaved = saving.state === 'saved' && errors.length === 0;
   const app = useApp(draft.app_id);
-  const lacked = missingFor('updateCampaign', draft);
+  const lacked = missingFor('updateCampaign', bodyOf(draft));
   return (
     <EditProvider value={edit}>
-      <EditorHead draft={draft} saving={saving} isNew={opened === null} appName={app?.name ?? null} />
+      <EditorHead draft={draft} saving={saving} isNew={opened === null} appName={app?.name ?? null} errors={own} />
       <Conflict saving={saving} />
+      <LeavingQuestion saving={saving} draft={draft} errors={errors} />
       {lacked.length > 0 && (
         <p className="note info">You can read this draft. To change it needs the right {lacked.join(' and ')}.</p>
       )}
@@ -108,18 +117,21 @@ function EditorHead({
   saving,
   isNew,
   appName,
+  errors,
 }: {
   draft: Draft;
   saving: Autosave;
   isNew: boolean;
   appName: string | null;
+  errors: readonly FieldError[];
 }) {
   const { zone } = useSettings();
   const { id, state, at } = saving;
+  const [first] = errors;
   const said = {
     saving: 'saving',
     saved: `saved${at === null ? '' : ` ${timeText(at, zone)}`}, nothing is sent until you launch`,
-    unsaved: id === null ? 'not saved yet: it needs a name, an app and a message' : 'the last changes are not saved',
+    unsaved: `${id === null ? 'not saved yet' : 'the last changes are not saved'}${first ? `: ${sayError(first, draft)}` : ''}`,
   };
   return (
     <Head
@@ -146,23 +158,64 @@ function EditorHead({
 }
 
 /** Somebody else has changed the draft meanwhile: neither version is lost before the person chooses. */
-function Conflict({ saving }: { saving: Autosave }) {
-  if (!saving.isConflict) return null;
+function Conflict({ saving: { isConflict, stored, before, refusal, settle } }: { saving: Autosave }) {
+  const navigate = useNavigate();
+  if (!isConflict || stored === null) return null;
+  const isDraft = statusOf(stored.status) === 'draft';
+  const members = isDraft ? changedLabels(before, draftOf(stored)) : [];
   return (
-    <div className="note warn" role="alert">
-      <div className="tight">
-        <b>{saving.refusal?.message ?? 'Somebody else has changed this draft.'}</b>
-        <span>Your changes are on this page alone. Take over the other version, or replace it by yours.</span>
-        <div className="filters">
-          <button type="button" className="btn" onClick={() => saving.settle('theirs')}>
-            Show the other version
-          </button>
-          <button type="button" className="btn" onClick={() => saving.settle('mine')}>
-            Replace it by mine
-          </button>
-        </div>
+    <ChangedByOthers
+      what="campaign"
+      mine={isDraft ? 'Keep my changes, and drop theirs' : 'Save mine as a new draft'}
+      refusal={refusal}
+      onTheirs={() => {
+        settle('theirs');
+        if (!isDraft) void navigate({ to: `/campaigns/${stored.identifier}`, ignoreBlocker: true });
+      }}
+      onMine={() => settle('mine')}
+    >
+      {members.length > 0 && <span>They changed: {members.join(', ')}.</span>}
+      {!isDraft && (
+        <span>
+          It is no draft any more: <CampaignState shown={stored.status} />
+        </span>
+      )}
+    </ChangedByOthers>
+  );
+}
+
+/** Asks before the page goes with what the server does not take yet. */
+function LeavingQuestion({
+  saving: { leaving, id },
+  draft,
+  errors,
+}: {
+  saving: Autosave;
+  draft: Draft;
+  errors: readonly FieldError[];
+}) {
+  if (leaving === null) return null;
+  return (
+    <Dialog title={`Leave ${draft.name || 'the new campaign'}?`} onClose={leaving.stay}>
+      <p className="second">
+        {id === null ? 'It is not saved, and is gone when you leave.' : 'The last changes are not saved, and are gone.'}
+      </p>
+      {errors.length > 0 && (
+        <ul>
+          {errors.map((error) => (
+            <li key={`${error.element} ${error.message}`}>{sayError(error, draft)}</li>
+          ))}
+        </ul>
+      )}
+      <div className="filters">
+        <button type="button" className="btn main" onClick={leaving.stay}>
+          Stay
+        </button>
+        <button type="button" className="btn danger" onClick={leaving.leave}>
+          Leave, and drop it
+        </button>
       </div>
-    </div>
+    </Dialog>
   );
 }
 

@@ -1,5 +1,5 @@
 /** The names of a campaign's fields, and the part of the page where each stands: what is missing leads to its field. */
-import type { Draft } from './draft.ts';
+import { bodyOf, type Draft } from './draft.ts';
 
 export type Channel = 'push' | 'inapp' | 'delivery';
 
@@ -10,6 +10,10 @@ const FIELDS: Readonly<Record<string, FieldPlace>> = {
   name: { label: 'Name' },
   app_id: { label: 'App' },
   includes_push: { label: 'Channels' },
+  includes_inapp: { label: 'Channels' },
+  adapt_tz: { label: 'Whose clock' },
+  skip_message_limit: { label: 'Limit of the app' },
+  sensitive: { label: 'Sensitive' },
   start_date: { label: 'Start' },
   end_date: { label: 'End' },
   filters: { label: 'Who', leadsTo: 'part-who' },
@@ -26,6 +30,8 @@ const FIELDS: Readonly<Record<string, FieldPlace>> = {
   'params.push_subtitle': { label: 'Subtitle', channel: 'push' },
   'params.deep_linking_url': { label: 'Opens', channel: 'push' },
   'params.pushAttachment': { label: 'Picture', channel: 'push' },
+  'params.pushCategory': { label: 'Category of the buttons', channel: 'push' },
+  'params.push_action': { label: 'Action', channel: 'push' },
   'params.push_parameters': { label: 'Parameters of the push', channel: 'push' },
   'params.inapp': { label: 'Kind of the message in the app', channel: 'inapp' },
   'params.message_title': { label: 'Title in the app', channel: 'inapp' },
@@ -33,8 +39,10 @@ const FIELDS: Readonly<Record<string, FieldPlace>> = {
   'params.message_btn': { label: 'Button in the app', channel: 'inapp' },
   'params.inapp_content_url': { label: 'Address of the page', channel: 'inapp' },
   'params.inapp_content_title': { label: 'Title of the page', channel: 'inapp' },
+  'params.inapp_content_auto_display': { label: 'Page at once', channel: 'inapp' },
   'params.inapp_parameters': { label: 'Parameters of the message in the app', channel: 'inapp' },
   'params.expire_after': { label: 'Expires', channel: 'delivery' },
+  'params.push_includes_sound': { label: 'Sound', channel: 'delivery' },
   'params.push_sound_value': { label: 'Sound file', channel: 'delivery' },
 };
 
@@ -63,4 +71,19 @@ export function sayError({ element, message }: { element: string; message: strin
   const of =
     variant === null || element === 'variants' ? '' : `Variant ${draft.variants[variant]?.name || variant + 1}: `;
   return `${of}${label} ${message.startsWith('is required') ? 'is missing' : message}`;
+}
+
+/** Returns the labels of what differs between two versions of a draft. */
+export function changedLabels(before: Draft, after: Draft): string[] {
+  const flat = (draft: Draft): Record<string, unknown> => {
+    const { params, ...rest } = bodyOf(draft);
+    return {
+      ...rest,
+      ...Object.fromEntries(Object.entries(params as object).map(([name, value]) => [`params.${name}`, value])),
+    };
+  };
+  const [old, changed] = [flat(before), flat(after)];
+  const names = Object.keys({ ...old, ...changed });
+  const differing = names.filter((name) => JSON.stringify(old[name]) !== JSON.stringify(changed[name]));
+  return [...new Set(differing.map((name) => placeOf(name).label))];
 }

@@ -1,4 +1,5 @@
 /** Name, app, type and channels of a campaign. */
+import { useEffect } from 'react';
 import { CAMPAIGN_TYPES, type CampaignType } from '../../../domain/campaigns/campaign-status.ts';
 import { Field, SelectField } from '../../parts/field.tsx';
 import { sayMissing } from '../../parts/no-right.tsx';
@@ -64,6 +65,11 @@ function AppField() {
   const { may } = useSession();
   const isListed = may('listApps');
   const apps = useRead('listApps', { query: { secrets: false } }, { isWanted: isListed });
+  const ids = apps.data?.apps.map(({ identifier }) => identifier) ?? [];
+  const only = ids.length === 1 ? ids[0]! : '';
+  useEffect(() => {
+    if (draft.app_id === '' && only !== '') change({ app_id: only });
+  }, [draft.app_id, only]);
   const shared = { label: 'App', name: 'app_id', value: draft.app_id, error: errorAt('app_id') };
   if (!isListed)
     return <Field {...shared} hint="Its identifier." onChange={({ target }) => change({ app_id: target.value })} />;

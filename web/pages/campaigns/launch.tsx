@@ -244,7 +244,7 @@ export function Discard({ campaign: { identifier, name, type } }: { campaign: Ca
   const navigate = useNavigate();
   const remove = useAction('deleteCampaign', {
     changes: ['listCampaigns'],
-    onDone: () => void navigate({ to: '/campaigns' }),
+    onDone: () => void navigate({ to: '/campaigns', ignoreBlocker: true }),
   });
   return (
     <ConfirmButton

@@ -1,5 +1,6 @@
 /** The message of a campaign by channel and variant: a variant shows only what differs from the shared message. */
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
+import { takesPlaceholders } from '../../../domain/campaigns/profile-values.ts';
 import { ActionButton } from '../../parts/button.tsx';
 import { AreaField, Field, SelectField } from '../../parts/field.tsx';
 import { Icon } from '../../parts/icon.tsx';
@@ -8,6 +9,7 @@ import { type DraftParams, type DraftVariant, equalShares, type TextParam } from
 import type { Channel } from './fields.ts';
 import { type Edit, paramField, useEdit } from './edit.tsx';
 import { Parameters } from './parameters.tsx';
+import { InsertValue } from './profile-value.tsx';
 
 const TITLES: Record<Channel, string> = { push: 'Push', inapp: 'In the app', delivery: 'Delivery' };
 const MAX_VARIANTS = 10;
@@ -139,8 +141,11 @@ function TextParamField({
 }) {
   const edit = useEdit();
   const { value, shared, name, set } = paramField(edit, param);
+  const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
   const props = {
     label,
+    ref: field,
+    end: takesPlaceholders(param) && <InsertValue label={label} field={field} onChange={set} />,
     name,
     value: value ?? '',
     error: edit.errorAt(name),

@@ -1,7 +1,9 @@
+import { useRef } from 'react';
 import { Icon } from '../../parts/icon.tsx';
 import { Field } from '../../parts/field.tsx';
 import type { Parameter } from './draft.ts';
 import { paramField, useEdit } from './edit.tsx';
+import { InsertValue } from './profile-value.tsx';
 
 const MAX_PARAMETERS = 20;
 
@@ -24,11 +26,11 @@ export function Parameters({ param }: { param: 'push_parameters' | 'inapp_parame
             error={edit.errorAt(`${name}.${index}.key`)}
             onChange={({ target }) => setAt(index, { key: target.value })}
           />
-          <Field
-            label="Value"
+          <ValueField
             name={`${name}.${index}.value`}
             value={text}
-            onChange={({ target }) => setAt(index, { value: target.value })}
+            error={edit.errorAt(`${name}.${index}.value`)}
+            onChange={(next) => setAt(index, { value: next })}
           />
           <button type="button" className="btn plain" onClick={() => put(rows.filter((_, at) => at !== index))}>
             Remove
@@ -45,5 +47,30 @@ export function Parameters({ param }: { param: 'push_parameters' | 'inapp_parame
         <p className="small quiet">It has those that all share: {shared!.map(({ key }) => key).join(', ')}.</p>
       )}
     </div>
+  );
+}
+
+function ValueField({
+  name,
+  value,
+  error,
+  onChange,
+}: {
+  name: string;
+  value: string;
+  error: string | undefined;
+  onChange: (text: string) => void;
+}) {
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <Field
+      ref={field}
+      label="Value"
+      name={name}
+      value={value}
+      error={error}
+      end={<InsertValue label={name} field={field} onChange={onChange} />}
+      onChange={({ target }) => onChange(target.value)}
+    />
   );
 }
