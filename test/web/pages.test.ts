@@ -311,7 +311,8 @@ describe.skipIf(browser.open === null)('each page', () => {
       calls.hold();
       await page.goto(`/console${addressOf(path, own)}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
-      if (kindOf(shown).includes('look')) await look(page);
+      // A list behind a press shows nothing before it, while the name of its app may be asked for.
+      if (shown.needs.some((id) => AUDITED.has(id))) await look(page);
       if (calls.sent.length > 0) await page.locator('main .skeleton').first().waitFor();
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 });

@@ -19,6 +19,7 @@ const ELSEWHERE: Record<string, { command: string } | { because: string }> = {
   viewSyncRun: { command: 'syncs status' },
   listSigningKeys: { command: 'verify' },
   viewSystem: { command: 'health' },
+  downloadFile: { because: 'the link of a file needs no token: any program fetches it' },
   viewPicture: { because: 'pictures are for eyes' },
   exportCampaignsAs: {
     because: 'the link that answers with a file is for browsers; `campaigns list --json` has the same',

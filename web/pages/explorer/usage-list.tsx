@@ -119,6 +119,12 @@ export const SessionsPage = () => <ListPage list="sessions" />;
 export const DevicesPage = () => <ListPage list="devices" />;
 export const LocationsPage = () => <ListPage list="locations" />;
 
+const COMMANDS = {
+  sessions: (app: string, from: string) => `millrace usage sessions ${app} --since ${from}`,
+  devices: (app: string) => `millrace usage devices ${app}`,
+  locations: (app: string, from: string) => `millrace usage locations ${app} --since ${from}`,
+} as const;
+
 const LISTED = { sessions: Sessions, devices: Devices, locations: Locations } as const;
 
 function ListPage({ list }: { list: keyof typeof LISTED }) {
@@ -132,11 +138,7 @@ function ListPage({ list }: { list: keyof typeof LISTED }) {
       <AsCommand
         operation={OPERATIONS[list]}
         params={{ app_identifier: id }}
-        cli={[
-          list === 'devices'
-            ? `millrace usage devices ${quoted(id)}`
-            : `millrace usage ${list} ${quoted(id)} --since ${from}`,
-        ]}
+        cli={[COMMANDS[list](quoted(id), from)]}
         manual="reading"
       />
     </>
