@@ -43,7 +43,7 @@ export function addCampaignsCommand(program: Command, run: Run): void {
       status: ({ status }) => status,
       starts: ({ start_date: start }) => timeOf(start),
       devices: ({ reach, reach_state: state }) => (state === 'counted' ? String(reach.count) : ''),
-      sent: ({ stats }) => String(stats.total_push_sent),
+      taken: ({ stats }) => String(stats.total_push_sent),
       opened: ({ stats }) => String(stats.total_push_openings),
     },
     commands: [

@@ -6,7 +6,14 @@ import type { FieldError } from '../core/refusal.ts';
 import { isReservedByFcm } from '../sends/push.ts';
 import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
-import { compileTemplate, findMisspelt, isProfileName, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
+import {
+  compileTemplate,
+  findMisspelt,
+  isProfileName,
+  MAX_MESSAGE_BYTES,
+  type Placeholder,
+  readProfileName,
+} from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
 /** When a dynamic campaign sends: days of the week, 0 for Sunday; minutes of the day, or any time of it. */
@@ -222,13 +229,18 @@ function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldEr
   return isLater ? [] : [{ element: 'recurrence.end_time', message: 'must be later than start_time, on the same day' }];
 }
 
+type Warned = {
+  type: CampaignType;
+  verifiedUsers: boolean;
+  params: CampaignParams;
+  variants: readonly NewVariant[] | null;
+  includesPush: boolean;
+  includesInapp: boolean;
+};
+
 export function campaignWarnings(
   placeholders: readonly Pick<Placeholder, 'name'>[],
-  {
-    verifiedUsers,
-    params,
-    variants,
-  }: { verifiedUsers: boolean; params: CampaignParams; variants: readonly NewVariant[] | null },
+  { verifiedUsers, params, variants, ...campaign }: Warned,
 ): FieldError[] {
   const texts = [params, ...(variants ?? []).map((variant) => variant.params)].flatMap(textsOf);
   const misspelt = texts.map(findMisspelt).find((found) => found !== null);
@@ -243,12 +255,50 @@ export function campaignWarnings(
               'digits, _, - and ., such as *@first_name@*',
           },
         ];
+  warnings.push(...placeholderWarnings({ verifiedUsers, params, variants, ...campaign }));
   const [first] = placeholders;
   if (first === undefined || verifiedUsers) return warnings;
   const message =
     `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app ` +
     'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out';
   return [...warnings, { element: 'params', message }];
+}
+
+/** Says which placeholders nothing fills, and which values people may lack. */
+function placeholderWarnings({
+  type,
+  params,
+  variants,
+  includesPush: push,
+  includesInapp: inapp,
+}: Warned): FieldError[] {
+  const messages = [params, ...(variants ?? []).map((variant) => variantParams(params, variant))];
+  const all = messages.flatMap((message) => placeholdersOf(message, { push, inapp }));
+  const unfilled = type === 'transactional' ? undefined : all.find(({ name }) => !isProfileName(name));
+  const needed = new Set(
+    all.filter(({ name, hasDefault }) => isProfileName(name) && !hasDefault).map(({ name }) => name),
+  );
+  const keys = Array.from(needed, (name) => readProfileName(name)?.key ?? name).join(', ');
+  return [
+    ...(unfilled === undefined
+      ? []
+      : [
+          {
+            element: 'params',
+            message:
+              `hold *@${unfilled.name}@*, which nothing fills in a ${type} campaign: all people see its default. For an attribute write ` +
+              `*@sor:<identifier>.${unfilled.name}|default@*`,
+          },
+        ]),
+    ...(needed.size === 0
+      ? []
+      : [
+          {
+            element: 'params',
+            message: `need ${keys} without a default: people without a value get nothing, although the audience counts them`,
+          },
+        ]),
+  ];
 }
 
 function textsOf({

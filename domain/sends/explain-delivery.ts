@@ -10,6 +10,7 @@ export const DELIVERY_CHECKS = [
   'audience',
   'control_group',
   'notifications',
+  'profile_values',
   'message_limit',
   'quiet_hours',
   'current_user',
@@ -45,6 +46,8 @@ export type DeliveryFacts = {
   isInControlGroup: boolean;
   /** Messages of a dynamic campaign that the person got, and its limits. */
   notified: { count: number; lastAt: Date | null; maximum: number | null; intervalHours: number | null } | null;
+  /** Attributes that the texts need and the profile lacks; null: they need none. `unread`: the right is missing. */
+  lacking: readonly string[] | 'unread' | null;
   /** Messages of the app within the period of its limit; null: it has none. */
   limit: { got: number; limit: number; periodSeconds: number } | null;
   quietUntil: Date;
@@ -64,6 +67,7 @@ export function explainPerson(facts: DeliveryFacts): DeliveryLine[] {
         ? { check: 'control_group', result: 'stops', found: 'in the control group' }
         : { check: 'control_group', result: 'passes', found: 'not in the control group' },
     ...notificationsLine(facts),
+    ...profileLine(facts),
     ...(campaign.includesPush
       ? [
           limitLine(facts),
@@ -124,6 +128,14 @@ function notificationsLine({ campaign, notified, now }: DeliveryFacts): Delivery
       { check: 'notifications', result: 'waits', found: `${got}; the next at ${next.toISOString()} at the earliest` },
     ];
   return [{ check: 'notifications', result: 'passes', found: got }];
+}
+
+function profileLine({ lacking }: DeliveryFacts): DeliveryLine[] {
+  if (lacking === null) return [];
+  const line = (result: DeliveryResult, found: string): DeliveryLine[] => [{ check: 'profile_values', result, found }];
+  if (lacking === 'unread') return line('open', 'this needs the right sor_manage: the text has values of the profile');
+  if (lacking.length === 0) return line('passes', 'the profile has each value that has no default in the text');
+  return line('stops', `the profile has no ${lacking.join(', ')}, and the text no default`);
 }
 
 function limitLine({ campaign, limit }: DeliveryFacts): DeliveryLine {

@@ -3,8 +3,10 @@
 import * as api from '../../api/sends/explain-delivery.ts';
 import { PERSON_PARTS } from '../../domain/analytics/person.ts';
 import { showMet } from '../../domain/analytics/segment-filters.ts';
-import { profileNamesOf } from '../../domain/campaigns/campaign-params.ts';
+import { placeholdersOf, profileNamesOf } from '../../domain/campaigns/campaign-params.ts';
 import { isInControlGroup } from '../../domain/campaigns/control-group.ts';
+import { isProfileName, readProfileName } from '../../domain/campaigns/placeholders.ts';
+import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
@@ -22,7 +24,8 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { matchPerson } from '../../store/analytics/segment-match.ts';
 import { findMemberOf } from '../../store/campaigns/campaign-members.ts';
 import { type Campaign, findCampaignByKey } from '../../store/campaigns/campaigns.ts';
-import { findRaisedAt, type Person } from '../../store/gdpr/tombstones.ts';
+import { findNamedAttributes, listProfileTexts } from '../../store/attributes/profile-texts.ts';
+import { findRaisedAt, type Person, personKey } from '../../store/gdpr/tombstones.ts';
 import { countSentTo, listDecisions } from '../../store/sends/reports.ts';
 import {
   findTargetDevice,
@@ -99,6 +102,7 @@ async function explain(deps: RouteDependencies, caller: Caller, asked: Asked): P
     audience: audience.line,
     isInControlGroup: isInControlGroup(await findControlGroup(db, entityId), person),
     notified: await findNotified(deps, entityId, campaign, person),
+    lacking: await findLacking(deps, caller, campaign, { devices, userId, person }),
     limit: await findLimit(deps, entityId, app, person),
     quietUntil: endOfQuiet(app.quietHours, now),
     now,
@@ -185,6 +189,28 @@ async function findNotified(
     maximum: notifLimit?.maximum ?? null,
     intervalHours: notifLimit?.interval ?? null,
   };
+}
+
+/** Finds the profile values that the text of the person's variant needs, as a send does, and the profile lacks. */
+async function findLacking(
+  { db, secrets }: RouteDependencies,
+  { entityId, rights }: Caller,
+  { identifier, params, variants, includesPush: push, includesInapp: inapp }: Campaign,
+  { devices: [device], userId, person }: Target,
+): Promise<DeliveryFacts['lacking']> {
+  const variant = variantOf(variants, identifier, person);
+  const needed = placeholdersOf(variant ? variantParams(params, variant) : params, { push, inapp })
+    .filter(({ name, hasDefault }) => isProfileName(name) && !hasDefault)
+    .map(({ name }) => name);
+  if (needed.length === 0 || device === undefined) return null;
+  if (!rights.has('sor_manage')) return 'unread';
+  const of: Person =
+    userId === null
+      ? { customerType: 'device_id', customerId: device.deviceId }
+      : { customerType: 'user_id', customerId: userId };
+  const attributes = await findNamedAttributes(db, entityId, needed);
+  const texts = (await listProfileTexts(db, secrets, entityId, [of], attributes)).get(personKey(of));
+  return needed.filter((name) => !texts?.has(name)).map((name) => readProfileName(name)?.key ?? name);
 }
 
 async function findLimit(

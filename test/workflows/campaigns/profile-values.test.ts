@@ -166,9 +166,18 @@ describe('profile values', () => {
     expect(said.phone).toBe('1.50 / true / 1990-01-31 / 2026-01-31T12:30:00.000Z / tea, cake');
     expect(said.tablet).toContain(`no value for sor:${world.sor.identifier}.score, `);
     expect(said.watch).toBeUndefined();
-    const { result } = await call<{ profile_values: { attribute_key: string }[]; placeholders: object[] }>(
-      'GET',
-      `campaign/${typed}`,
+    type Shown = {
+      profile_values: { attribute_key: string }[];
+      placeholders: object[];
+      warnings: { message: string }[];
+    };
+    const { result } = await call<Shown>('GET', `campaign/${typed}`);
+    const says = (text: string) =>
+      expect.objectContaining({ message: expect.stringContaining(text) as string }) as object;
+    expect(result.warnings).toContainEqual(says(`need ${keys.join(', ')} without a default`));
+    const guessed = await create('Hello *@first_name|there@*');
+    expect((await call<Shown>('GET', `campaign/${guessed}`)).result.warnings).toContainEqual(
+      says('hold *@first_name@*, which nothing fills in a classic campaign'),
     );
     expect(result.profile_values.map(({ attribute_key: key }) => key)).toEqual(keys);
     expect(result.placeholders).toEqual([]);

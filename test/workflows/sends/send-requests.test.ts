@@ -248,6 +248,15 @@ describe('why a message comes or not', () => {
     });
     const ada = await explain({ user_id: 'ada' }, classic);
     expect(ada).toMatchObject({ reaches: 'yes', audience: { blocks: [{ met: true }] } });
+    const named = { ...PUSH_PARAMS, push_message: `Hello *@sor:${world.sor.identifier}.plan@*` };
+    const personal = await insertSampleCampaign(db, entityId, app.id, { type: 'classic', params: named });
+    const unnamed = await explain({ user_id: 'ada' }, personal);
+    expect(unnamed.reaches).toBe('no');
+    expect(linesOf(unnamed)).toContainEqual([
+      'profile_values',
+      'stops',
+      'the profile has no plan, and the text no default',
+    ]);
     const bob = await explain({ user_id: 'bob' }, classic);
     expect(bob).toMatchObject({ reaches: 'no', audience: { blocks: [{ met: false, filters: [{ met: false }] }] } });
     expect(linesOf(bob)).toContainEqual(['audience', 'stops', 'the filters do not find the person']);

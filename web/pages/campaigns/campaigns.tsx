@@ -181,7 +181,7 @@ const COLUMNS: readonly Column<Campaign>[] = [
   },
   { title: 'Status', cell: ({ status }) => <CampaignState shown={status} /> },
   { title: 'Audience', isNumber: true, cell: (campaign) => <Audience of={campaign} /> },
-  { title: 'Sent', isNumber: true, cell: ({ stats, ...rest }) => ofSent(rest, stats.total_push_sent) },
+  { title: 'Taken', isNumber: true, cell: ({ stats, ...rest }) => ofSent(rest, stats.total_push_sent) },
   { title: 'Opened', isNumber: true, cell: ({ stats, ...rest }) => ofSent(rest, stats.total_push_openings) },
   { title: 'Launch', cell: ({ launched_at: at }) => <When at={at === null ? null : at * 1_000} /> },
   { title: 'Next send', cell: (campaign) => <NextSend of={campaign} /> },

@@ -39,6 +39,7 @@ const CHECKS: Record<DeliveryCheck, string> = {
   audience: 'Audience',
   control_group: 'Control group',
   notifications: 'Messages of this campaign',
+  profile_values: 'Values of the profile',
   message_limit: "The app's limit",
   quiet_hours: 'Quiet hours',
   current_user: 'User on the device',
