@@ -173,7 +173,7 @@ function Messages({
             hint="Empty: no limit"
           />
           <Field
-            label="Pushes to a device at most"
+            label="Messages to a person at most"
             name="message_limit"
             type="number"
             min={1}
