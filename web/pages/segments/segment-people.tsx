@@ -75,7 +75,7 @@ export function Changes({ id }: { id: string }) {
         rows={read.data?.pages.flatMap(({ changes }) => changes) ?? []}
         keyOf={({ at, joined, user_id: user, device_id: device }) => `${at} ${joined} ${user} ${device}`}
         empty={
-          <Empty says="No change is kept. The first people of new filters are none, and erased people are left out." />
+          <Empty says="No person has joined or left yet: segments are refreshed every hour, and the first count of new filters is no change." />
         }
         more={read}
       />
