@@ -34,6 +34,8 @@ export type GuardedRequest = {
   signal?: AbortSignal;
   /** Advice for the user if the answer is final; by default to check the address and `request_headers`. */
   advice?: string;
+  /** Returns whether the first address, or that of a redirect, may be asked. By default the guard alone decides. */
+  mayAsk?: (url: URL) => boolean;
   /** Called once a connection stands, before any part of the request is sent. */
   onSending?: (() => void) | undefined;
   /**
@@ -84,7 +86,18 @@ function fetchBy(way: WayOut, connections?: KeptConnections): GuardedFetch {
       return { ...fetchBy(way, own), close: () => own.close() };
     },
     async request(text, request = {}) {
-      const { method = 'GET', headers = {}, body, part, isStream, signal, advice, onSending, answers = [] } = request;
+      const {
+        method = 'GET',
+        headers = {},
+        body,
+        part,
+        isStream,
+        signal,
+        advice,
+        mayAsk,
+        onSending,
+        answers = [],
+      } = request;
       const began = performance.now();
       const error = requestHeadersError(headers);
       if (error !== undefined) throw sourceRefusal('source_refused', `request_headers ${error}`);
@@ -92,6 +105,7 @@ function fetchBy(way: WayOut, connections?: KeptConnections): GuardedFetch {
       let hop: Hop = { url: first, method, headers: inSmallLetters(headers), body };
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
         const { url } = hop;
+        if (mayAsk?.(url) === false) throw sourceRefusal('address_refused', `${url.host} may not be asked`);
         const userHeaders = url.origin === first.origin ? hop.headers : {};
         const asked = {
           method: hop.method,

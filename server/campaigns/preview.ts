@@ -144,10 +144,16 @@ const NO_PICTURE =
 
 const picture = route(api.viewPicture, async ({ query: { address }, caller: { entityId }, log }, deps) => {
   deps.pictureRates.take(String(entityId));
-  if (!isUsualPort(address, deps.outside.allow)) return refuseField('address', NO_PICTURE);
   const fetched = await deps.connectorCalls.run(
     { entityId, withinMs: PICTURE_MS, log, secretSettings: {} },
-    async ({ fetch, signal }) => readPicture(await fetch.request(address, { signal, headers: { accept: 'image/*' } })),
+    async ({ fetch, signal }) =>
+      readPicture(
+        await fetch.request(address, {
+          signal,
+          headers: { accept: 'image/*' },
+          mayAsk: (url) => isUsualPort(url, deps.outside.allow),
+        }),
+      ),
   );
   // One refusal for all reasons: it must not say what is at an address.
   if (!fetched.ok || fetched.value === null) return refuseField('address', NO_PICTURE);
@@ -155,17 +161,12 @@ const picture = route(api.viewPicture, async ({ query: { address }, caller: { en
   return new Reply(bytes, 200, { 'content-type': type, 'cache-control': 'private, max-age=300' });
 });
 
-const USUAL_PORTS: Record<string, number> = { 'http:': 80, 'https:': 443 };
-
 /** Other ports than the usual ones are reached at addresses alone that the operator allows. */
 function isUsualPort(
-  address: string,
+  { port, hostname }: URL,
   allow: { allows(host: string, port: number, address: string): boolean },
 ): boolean {
-  const url = URL.parse(address);
-  const usual = url && USUAL_PORTS[url.protocol];
-  if (!url || usual === undefined) return false;
-  return url.port === '' || allow.allows(url.hostname, Number(url.port), url.hostname);
+  return port === '' || allow.allows(hostname, Number(port), hostname);
 }
 
 /** Reads a picture; null if it is too large, or no picture of a kind that cannot run scripts. */

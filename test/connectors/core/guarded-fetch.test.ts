@@ -316,6 +316,14 @@ describe('a redirect', () => {
     expect((await buffer(answer.body)).toString()).toBe('there');
   });
 
+  it('is not followed to an address that the request may not ask', async () => {
+    const last = other.serve('/b', file(Buffer.from('there')));
+    const mayAsk = ({ port }: URL) => port === String(source.port);
+    const before = other.asked.length;
+    await expect(read(open, source.serve('/a', redirect(last)), { mayAsk })).rejects.toThrow('may not be asked');
+    expect(other.asked).toHaveLength(before);
+  });
+
   it('may be relative, and keeps the headers within the origin', async () => {
     source.serve('/x/b', file(Buffer.from('there')));
     expect(await read(open, source.serve('/x/a', redirect('b')), { headers: HEADERS })).toBe('there');
