@@ -121,7 +121,7 @@ class Turns {
 
   /** Refuses the newest of the largest group, or throws if it is hardly larger than the one's own. */
   #giveWay(own: readonly Waiting[], all: number, groups: readonly Waiting[][]): void {
-    const most = groups.reduce((one, other) => (other.length > one.length ? other : one));
+    const most = groups.reduce((one, other) => (other.length > one.length ? other : one), [] as readonly Waiting[]);
     if (most.length <= own.length + 1) throw new TooManyWait(all);
     const newest = most.at(-1)!;
     this.#waiting = this.#waiting.filter((one) => one !== newest);

@@ -101,10 +101,10 @@ async function insertRequest(): Promise<string> {
        INSERT INTO sends (entity_id, identifier, state, message_count, ended_at)
        VALUES ($1, 'snd_parcel', 'finished', 6, now()) RETURNING id),
      named AS (INSERT INTO send_campaigns SELECT $1, send.id, 0, campaign.id FROM send, campaign)
-     INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, opened_at,
-       device_id, user_id, details)
+     INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, settled_at, delivered_at,
+       opened_at, device_id, user_id, details)
      SELECT $1, campaign.id, campaign.app_id, send.id, n - 1, 'push', 'settled', code, now(), CASE n WHEN 1 THEN now() END,
-       CASE WHEN n < 5 THEN $4 END, CASE WHEN n < 6 THEN $3 END, CASE code WHEN 'REFUSED' THEN 'BAD: it is bad' END
+       CASE n WHEN 1 THEN now() END, CASE WHEN n < 5 THEN $4 END, CASE WHEN n < 6 THEN $3 END, CASE code WHEN 'REFUSED' THEN 'BAD: it is bad' END
      FROM campaign, send, unnest('{PUSH_SENT,PUSH_SENT,UNKNOWN,REFUSED,NO_DEVICE_FOR_USER,NO_DEVICE_FOR_USER}'::text[])
        WITH ORDINALITY AS made (code, n)`,
     [world.entity.id, shop, ANNE, PHONE],
