@@ -199,7 +199,7 @@ describe('quick stats', () => {
       { step: 2, completions: 80, average_duration: 120, last_completed_at: '2026-11-05T00:07:16.000Z', ...took(80) },
     ]);
     expect(result[0]).toMatchObject({ share: 1, since_previous: null });
-    expect(result[2]).toMatchObject({ share: 0.25, share_error: expect.closeTo(0.0503, 4) as number });
+    expect(result[2]).toMatchObject({ share: 0.25, share_error: expect.closeTo(0.0502, 4) as number });
     const counts = async (funnel: object, query?: Record<string, string>) =>
       ((await stats(funnel, query)).body.result as { completions: number }[]).map(({ completions }) => completions);
     expect(await counts({ steps: steps(), max_duration: 119.9 })).toEqual([320, 160, 0]);
