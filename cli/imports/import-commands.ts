@@ -21,9 +21,7 @@ import { hasEnded } from './import-status.ts';
 const withFileOptions = (command: Command) =>
   command
     .addOption(new Option('--delimiter <delimiter>', 'separator of its fields').choices([...DELIMITERS, 'tab']))
-    .addOption(
-      new Option('--encoding <encoding>', 'encoding of a file without a byte order mark').choices(ENCODINGS),
-    )
+    .addOption(new Option('--encoding <encoding>', 'encoding of a file without a byte order mark').choices(ENCODINGS))
     .addOption(new Option('--decimal <mark>', 'decimal separator of a Number').choices(DECIMALS))
     .option('--sheet <name>', 'the sheet of an .xlsx file; the first one by default')
     .option('--null-marker <text>', 'text of cells without a value, such as \\N')
