@@ -22,11 +22,6 @@ export const SWEEP_SECONDS = 30;
 
 /** When its file is through, a worker that has not drained within this time is killed. */
 const DRAIN_WITHIN_MS = 2_000;
-/**
- * Has the SDK run workflows in the main thread: a thread for them takes a second of CPU to start, with each worker. The
- * whole service has one, and workers that are missed after a second: a busy main thread would beat too late.
- */
-const IN_MAIN_THREAD = { TEMPORAL_DEBUG: '1' };
 /** So many processes are kept for the next workers: loading modules costs more than all that most workers do. */
 const MAX_KEPT = 4;
 
@@ -56,9 +51,9 @@ export type WorkerOptions = Pick<
   | 'patienceMs'
   | 'maxStepDeaths'
 > & {
-  /** Beside the environment of the tests. */
+  /** Beside the environment of the tests; in a process of its own. */
   env?: Record<string, string>;
-  /** In a process of its own, whose memory is looked at: it has a thread for workflows, as the service has. */
+  /** In a process of its own, whose memory is looked at. */
   alone?: boolean;
 };
 
@@ -83,9 +78,8 @@ export function workersOver(store: TestStore, namespace: string, options: Worker
       }),
     ),
   );
-  return ({ env: given, alone = false, ...settings }: WorkerOptions = {}): TestWorker => {
-    const env = { ...given, ...(alone || impatient ? {} : IN_MAIN_THREAD) };
-    const process = (alone ? undefined : takeKept(env)) ?? new WorkerProcess(env);
+  return ({ env, alone = env !== undefined, ...settings }: WorkerOptions = {}): TestWorker => {
+    const process = (alone ? undefined : kept.pop()) ?? new WorkerProcess(env);
     const worker = process.work({
       databaseUrl: store.url,
       filesFolder: store.filesFolder,
@@ -102,32 +96,20 @@ export function workersOver(store: TestStore, namespace: string, options: Worker
     live.add(worker);
     void worker.ended.then(() => {
       live.delete(worker);
-      if (alone) void process.end();
-      else if (process.isAlive) keep(process, env);
+      if (alone || kept.length === MAX_KEPT) void process.end();
+      else if (process.isAlive) kept.push(process);
     });
     return worker;
   };
 }
 
-type Kept = { process: WorkerProcess; env: string };
-
-/** Those that have been a worker, and may be another one; the one that ended last comes last. */
-const kept: Kept[] = [];
-
-function keep(process: WorkerProcess, env: object): void {
-  kept.push({ process, env: JSON.stringify(env) });
-  if (kept.length > MAX_KEPT) void kept.shift()!.process.end();
-}
-
-function takeKept(env: object): WorkerProcess | undefined {
-  const at = kept.findLastIndex((each) => each.env === JSON.stringify(env));
-  return at < 0 ? undefined : kept.splice(at, 1)[0]!.process;
-}
+/** Those that have been a worker, and may be another one. */
+const kept: WorkerProcess[] = [];
 
 // Vitest ends this process so. Its workers end first, since the CPU time of a process counts once its parent has waited
 // for it.
 process.once('SIGTERM', () => {
-  void Promise.allSettled(kept.map(({ process: each }) => each.end())).then(() => process.exit());
+  void Promise.allSettled(kept.map((worker) => worker.end())).then(() => process.exit());
 });
 
 class WorkerProcess {
