@@ -18,7 +18,7 @@ const MAIN = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
  * How often a test's sweep looks for lost work. A sweep takes 0.2 s of CPU, so only tests that wait for one have it
  * more often.
  */
-export const SWEEP_SECONDS = 30;
+export const SWEEP_SECONDS = 15;
 
 /** When its file is through, a worker that has not drained within this time is killed. */
 const DRAIN_WITHIN_MS = 2_000;
