@@ -4,7 +4,14 @@ import type { SegmentFilters } from '../analytics/segment-filters.ts';
 import { DAY_SECONDS } from '../time/durations.ts';
 import type { FieldError } from '../core/refusal.ts';
 import { isReservedByFcm } from '../sends/push.ts';
-import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';
+import {
+  areTooBig,
+  type CampaignParams,
+  isBlank,
+  isScript,
+  placeholdersOf,
+  placeholdersOfAll,
+} from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 import {
   compileTemplate,
@@ -238,67 +245,42 @@ type Warned = {
   includesInapp: boolean;
 };
 
-export function campaignWarnings(
-  placeholders: readonly Pick<Placeholder, 'name'>[],
-  { verifiedUsers, params, variants, ...campaign }: Warned,
-): FieldError[] {
-  const texts = [params, ...(variants ?? []).map((variant) => variant.params)].flatMap(textsOf);
-  const misspelt = texts.map(findMisspelt).find((found) => found !== null);
-  const warnings =
-    misspelt === undefined
-      ? []
-      : [
-          {
-            element: 'params',
-            message:
-              `hold ${misspelt}, which is no placeholder: people would see it as it stands. The name of a placeholder has 1 to 64 letters, ` +
-              'digits, _, - and ., such as *@first_name@*',
-          },
-        ];
-  warnings.push(...placeholderWarnings({ verifiedUsers, params, variants, ...campaign }));
-  const [first] = placeholders;
-  if (first === undefined || verifiedUsers) return warnings;
-  const message =
-    `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app ` +
-    'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out';
-  return [...warnings, { element: 'params', message }];
+export function campaignWarnings(placeholders: readonly Pick<Placeholder, 'name'>[], campaign: Warned): FieldError[] {
+  return Array.from(warningsOf(placeholders, campaign), (message) => ({ element: 'params', message }));
 }
 
-/** Says which placeholders nothing fills, and which values people may lack. */
-function placeholderWarnings({
-  type,
-  params,
-  variants,
-  includesPush: push,
-  includesInapp: inapp,
-}: Warned): FieldError[] {
-  const messages = [params, ...(variants ?? []).map((variant) => variantParams(params, variant))];
-  const all = messages.flatMap((message) => placeholdersOf(message, { push, inapp }));
+/** Yields what speaks against a launch and does not prevent it: of spelling, of values, of who may receive them. */
+function* warningsOf(
+  [first]: readonly Pick<Placeholder, 'name'>[],
+  { type, verifiedUsers, params, variants, includesPush: push, includesInapp: inapp }: Warned,
+): Generator<string> {
+  const texts = [params, ...(variants ?? []).map((variant) => variant.params)].flatMap(textsOf);
+  const misspelt = texts.map(findMisspelt).find((found) => found !== null);
+  if (misspelt !== undefined) {
+    yield (
+      `hold ${misspelt}, which is no placeholder: people would see it as it stands. The name of a placeholder has 1 to 64 letters, ` +
+      'digits, _, - and ., such as *@first_name@*'
+    );
+  }
+  const all = placeholdersOfAll(params, variants, { push, inapp });
   const unfilled = type === 'transactional' ? undefined : all.find(({ name }) => !isProfileName(name));
-  const needed = new Set(
-    all.filter(({ name, hasDefault }) => isProfileName(name) && !hasDefault).map(({ name }) => name),
-  );
-  const keys = Array.from(needed, (name) => readProfileName(name)?.key ?? name).join(', ');
-  return [
-    ...(unfilled === undefined
-      ? []
-      : [
-          {
-            element: 'params',
-            message:
-              `hold *@${unfilled.name}@*, which nothing fills in a ${type} campaign: all people see its default. For an attribute write ` +
-              `*@sor:<identifier>.${unfilled.name}|default@*`,
-          },
-        ]),
-    ...(needed.size === 0
-      ? []
-      : [
-          {
-            element: 'params',
-            message: `need ${keys} without a default: people without a value get nothing, although the audience counts them`,
-          },
-        ]),
-  ];
+  if (unfilled) {
+    yield (
+      `hold *@${unfilled.name}@*, which nothing fills in a ${type} campaign: all people see its default. For an attribute write ` +
+      `*@sor:<identifier>.${unfilled.name}|default@*`
+    );
+  }
+  const needed = all.filter(({ name, hasDefault }) => isProfileName(name) && !hasDefault).map(({ name }) => name);
+  if (needed.length > 0) {
+    const keys = Array.from(new Set(needed), (name) => readProfileName(name)?.key ?? name).join(', ');
+    yield `need ${keys} without a default: people without a value get nothing, although the audience counts them`;
+  }
+  if (first !== undefined && !verifiedUsers) {
+    yield (
+      `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app ` +
+      'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out'
+    );
+  }
 }
 
 function textsOf({

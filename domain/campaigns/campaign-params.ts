@@ -132,14 +132,19 @@ export function placeholdersOf(
   ]);
 }
 
-/** Returns the profile values that a campaign's messages name, each once. */
-export function profileNamesOf(
+/** Returns the placeholders of a campaign's messages and of those of its variants, each as often as it stands there. */
+export function placeholdersOfAll(
   params: CampaignParams,
   variants: readonly { params: Partial<CampaignParams> }[] | null,
   includes: { push: boolean; inapp: boolean },
-): string[] {
+): Placeholder[] {
   const messages = [params, ...(variants ?? []).map((variant) => ({ ...params, ...variant.params }))];
-  const names = messages.flatMap((message) => placeholdersOf(message, includes).map(({ name }) => name));
+  return messages.flatMap((message) => placeholdersOf(message, includes));
+}
+
+/** Returns the profile values that a campaign's messages name, each once. */
+export function profileNamesOf(...campaign: Parameters<typeof placeholdersOfAll>): string[] {
+  const names = placeholdersOfAll(...campaign).map(({ name }) => name);
   return [...new Set(names.filter(isProfileName))];
 }
 
