@@ -20,14 +20,20 @@ export function typeOfCall(call: Readonly<Record<string, unknown>>): CallType | 
   return Object.entries(TYPE_BY_MEMBER).find(([member]) => member in call)?.[1];
 }
 
+/** Returns the field that a refusal's message names, and what it says of it; null: it names none. */
+export function fieldOfRefusal(message: string): { field: string; says: string } | null {
+  const [, field, says] = /^([A-Za-z.]+): (.+)$/su.exec(message) ?? [];
+  return field === undefined ? null : { field, says: says! };
+}
+
 /**
  * Reads a call field by field. Other than the server, it goes on after the first field that can't be read. `refusal`:
  * the server's message, which knows more than the call does, such as the path it came by.
  */
 export function readingsOf(given: unknown, receivedAtMs: number, refusal: string | null = null): FieldReading[] {
-  const [, field, error] = /^([A-Za-z.]+): (.+)$/su.exec(refusal ?? '') ?? [];
+  const named = fieldOfRefusal(refusal ?? '');
   return readCall(given, receivedAtMs).map((one) =>
-    one.field === field && one.error === null ? { ...one, error: error! } : one,
+    one.field === named?.field && one.error === null ? { ...one, error: named.says } : one,
   );
 }
 

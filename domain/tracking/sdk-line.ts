@@ -3,7 +3,7 @@ import { isObject } from '../json/exact-json.ts';
 import { shorten } from '../text/text-limits.ts';
 import { fieldsOf } from './call-fields.ts';
 import type { RefusalCode } from './call.ts';
-import { typeOfCall } from './call-readings.ts';
+import { fieldOfRefusal, typeOfCall } from './call-readings.ts';
 
 export type RefusalFix = {
   /** Advice in a sentence. */
@@ -54,7 +54,8 @@ export function fixOfRefusal({
   packageName: string;
 }): RefusalFix {
   if (code !== 'invalid' && code !== 'nobody' && code !== 'unknown_app') return { says: BY_CODE[code], line: null };
-  const field = /^([A-Za-z.]+): /.exec(message)?.[1] ?? '';
+  const named = fieldOfRefusal(message);
+  const field = named?.field ?? '';
   const given = parsed(call);
   const mended: Mended | undefined =
     code === 'nobody'
@@ -65,9 +66,8 @@ export function fixOfRefusal({
             change: { context: { app: { namespace: packageName } } },
           }
         : mendedField(field, given);
-  if (field === 'body') {
-    return { says: `The ${message.replace(': ', ' ')}. Send what JSON.stringify makes of the call.`, line: null };
-  }
+  if (named?.field === 'body')
+    return { says: `The body ${named.says}. Send what JSON.stringify makes of the call.`, line: null };
   if (mended === undefined) return { says: `Send what it says: ${message}.`, line: null };
   return { says: mended.says, line: given === null ? null : linesOf(given, mended.change) };
 }
