@@ -17,7 +17,12 @@ import {
 } from '../../domain/sends/plan-attempts.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
-import { listProfileTexts, type NamedAttribute, peopleAtOnce } from '../../store/attributes/profile-texts.ts';
+import {
+  listProfileTexts,
+  type NamedAttribute,
+  peopleAtOnce,
+  profileOwner,
+} from '../../store/attributes/profile-texts.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
@@ -212,14 +217,7 @@ async function readProfiles(
     for (const message of messages) {
       const devices = devicesOf(appId, message);
       if (devices.length === 0) continue;
-      const { userId } = message;
-      const person = personOf(message, devices);
-      people.set(
-        person,
-        userId === null
-          ? { customerType: 'device_id', customerId: devices[0]!.deviceId }
-          : { customerType: 'user_id', customerId: userId },
-      );
+      people.set(personOf(message, devices), profileOwner(message.userId, devices[0]!.deviceId));
     }
   }
   const texts = await listProfileTexts(tx, secrets, send.entityId, [...people.values()], profile.attributes);

@@ -34,7 +34,7 @@ import {
 } from '../../store/sends/attempts.ts';
 import { listSendingApps, type SendingApp } from '../../store/sends/send-targets.ts';
 import { listCampaignsOfSend, lockSend, type Send } from '../../store/sends/sends.ts';
-import { findErased, type Person, personKey } from '../../store/gdpr/tombstones.ts';
+import { findErased, peopleOfDevice, personKey } from '../../store/gdpr/tombstones.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -225,15 +225,6 @@ function earlierOf(one: Date | null, other: Date | null): Date | null {
   return one === null || (other !== null && other < one) ? other : one;
 }
 
-/** Returns the user and the device of an attempt, and the device's user. */
-function peopleOf({ userId, device }: DueAttempt): Person[] {
-  const users = new Set([userId, device?.currentUserId].filter((id) => typeof id === 'string'));
-  return [
-    ...Array.from(users, (customerId): Person => ({ customerType: 'user_id', customerId })),
-    ...(device ? [{ customerType: 'device_id' as const, customerId: device.deviceId }] : []),
-  ];
-}
-
 /** Decides waiting attempts again, as the person may have opted out or logged out. Returns those that leave now. */
 async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<Attempt[]> {
   const { send, campaigns, apps, providers, now } = context;
@@ -247,14 +238,18 @@ async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly Du
       userId === null &&
       campaigns.get(campaignId)!.messageFor(personOf({ userId }, [device])).profileNames.length > 0,
   });
+  const peopleOf = ({ userId, device }: DueAttempt) =>
+    peopleOfDevice(device?.deviceId ?? null, [userId, device?.currentUserId ?? null]);
   // An erasure reaches the attempts last, or after failures.
   const erased = await findErased(tx, context.secrets, send.entityId, () => due.flatMap(peopleOf));
+  const isErased = (attempt: DueAttempt) =>
+    erased.size > 0 && peopleOf(attempt).some((person) => erased.has(personKey(person)));
   for (const attempt of due) {
     const { id, campaignId, userId, expiresAt, device } = attempt;
     const decision = device && decideDevice(device, userId, campaigns.get(campaignId)!, rulesOf(attempt, device));
     const end = (code: NewOutcome['code'], details: string | null) =>
       settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
-    if (peopleOf(attempt).some((person) => erased.has(personKey(person)))) end('CANCELED', null);
+    if (isErased(attempt)) end('CANCELED', null);
     else if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
     else if (expiresAt <= now) end('EXPIRED', null);
     else if (!decision.push) end(decision.code, decision.details);

@@ -7,7 +7,7 @@ import { messageIdOf } from '../../domain/sends/attempt.ts';
 import { fieldsOf, isCallError, readSubject } from '../../domain/tracking/call-fields.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { write } from '../../store/core/database.ts';
-import { findErased } from '../../store/gdpr/tombstones.ts';
+import { findErased, peopleOfDevice } from '../../store/gdpr/tombstones.ts';
 import { findInappDevice, type InappMessage, listInappMessages } from '../../store/sends/inapp-messages.ts';
 import { updateVerifiedUser } from '../../store/tracking/devices.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
@@ -34,11 +34,8 @@ const inapp = route(api.listInappMessages, async ({ query: { deviceId }, userTok
       refuse(403, 'forbidden', 'The user token vouches for another user than the one who is logged in');
   }
   const { entityId } = target;
-  const users = device.currentUserId === null ? [] : [device.currentUserId];
-  const erased = await findErased(deps.db, deps.secrets, entityId, () => [
-    { customerType: 'device_id', customerId: device.deviceId },
-    ...users.map((customerId) => ({ customerType: 'user_id' as const, customerId })),
-  ]);
+  const people = () => peopleOfDevice(device.deviceId, [device.currentUserId]);
+  const erased = await findErased(deps.db, deps.secrets, entityId, people);
   if (erased.size > 0) return { messages: [] }; // an erasure reaches the messages last, or after failures
   return { messages: (await listInappMessages(deps.db, entityId, device, MAX_INAPP)).map(show) };
 });

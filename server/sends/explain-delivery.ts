@@ -24,7 +24,7 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { matchPerson } from '../../store/analytics/segment-match.ts';
 import { findMemberOf } from '../../store/campaigns/campaign-members.ts';
 import { type Campaign, findCampaignByKey } from '../../store/campaigns/campaigns.ts';
-import { findNamedAttributes, listProfileTexts } from '../../store/attributes/profile-texts.ts';
+import { findNamedAttributes, listProfileTexts, profileOwner } from '../../store/attributes/profile-texts.ts';
 import { findRaisedAt, type Person, personKey } from '../../store/gdpr/tombstones.ts';
 import { countSentTo, listDecisions } from '../../store/sends/reports.ts';
 import {
@@ -204,10 +204,7 @@ async function findLacking(
     .map(({ name }) => name);
   if (needed.length === 0 || device === undefined) return null;
   if (!rights.has('sor_manage')) return 'unread';
-  const of: Person =
-    userId === null
-      ? { customerType: 'device_id', customerId: device.deviceId }
-      : { customerType: 'user_id', customerId: userId };
+  const of = profileOwner(userId, device.deviceId);
   const attributes = await findNamedAttributes(db, entityId, needed);
   const texts = (await listProfileTexts(db, secrets, entityId, [of], attributes)).get(personKey(of));
   return needed.filter((name) => !texts?.has(name)).map((name) => readProfileName(name)?.key ?? name);

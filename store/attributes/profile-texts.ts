@@ -59,6 +59,12 @@ export async function listNameableSors(db: Queryable, entityId: number): Promise
   }));
 }
 
+/** Returns the person whose profile fills a message to a device: its user, or the device without one. */
+export const profileOwner = (userId: string | null, deviceId: string): Person =>
+  userId === null
+    ? { customerType: 'device_id', customerId: deviceId }
+    : { customerType: 'user_id', customerId: userId };
+
 /** Number of characters of values that are in memory at once. */
 const MAX_CHARS = 16 * 1024 ** 2;
 const SCALAR_CHARS = 256;

@@ -23,6 +23,15 @@ export async function findErased(
   return (await hasErased(tx, entityId)) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
 }
 
+/** Returns a device and its users as people; null is none. */
+export function peopleOfDevice(deviceId: string | null, userIds: readonly (string | null)[]): Person[] {
+  const users = [...new Set(userIds)].filter((id) => id !== null);
+  return [
+    ...users.map((customerId): Person => ({ customerType: 'user_id', customerId })),
+    ...(deviceId === null ? [] : [{ customerType: 'device_id' as const, customerId: deviceId }]),
+  ];
+}
+
 export async function listErased(
   tx: Queryable,
   secrets: Secrets,
