@@ -466,7 +466,7 @@ describe('what needs attention', () => {
     expect(times).toEqual(times.toSorted().toReversed());
     const paused = await listed(superadmin.token, '&kind=paused');
     expect(paused).toEqual(all.filter(({ kind }) => kind === 'paused'));
-    // Of a week ago, or confirmed by its device, is none.
+    // An outcome of a week ago, or one that its device confirmed, is none.
     const unknown = await listed(superadmin.token, '&kind=unknown_outcome');
     expect(unknown.map(({ reason }) => reason)).toEqual([expect.stringMatching(/^1 push has an unknown outcome: /)]);
     expect((await server.call('GET', '/api/attention?cursor=WyJ4Il0', { token: superadmin.token })).status).toBe(400);
